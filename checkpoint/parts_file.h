@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of a file of parts, version 1; numbers are little-endian:
 //
-//   head     64 bytes: magic "STRTPART", version, 0, job, number, step, zeros; the last four are
-//            the CRC32C of those before
-//   entries  one after another, without anything between
-//   index    Protobuf (index.proto): what they are, how long, and the CRC32C of each 4 MiB of each
-//   end      32 bytes: where the index begins, its bytes, its CRC32C, the head's CRC32C, magic
-//            "STRTPEND"; it is the last that is written
+//   head     64 bytes: magic "STRTPART", version, 0, job, number, step, zeros; the last 4
+//            bytes are the CRC32C of the first 60
+//   entries  one after another, without padding
+//   index    Protobuf (index.proto): kind, name and length of each entry, CRC32C of each 4 MiB
+//   end      32 bytes: offset, length and CRC32C of the index, CRC32C of the head, magic
+//            "STRTPEND"; written last
 //
-// A file that has no end, or another one than its manifest says, is not complete.
+// A file without an end, or with another end than its manifest records, is incomplete.
 #pragma once
 
 #include <bit>

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man pages and bash completion, made of what programs print at --help, so that the three agree:
+"""Makes man pages and bash completion from the programs' --help texts, so that the three agree:
 
     make_manuals.py VERSION FOLDER PROGRAM...  writes FOLDER/man/NAME.1 and FOLDER/completions/NAME
 
-A program is a file; or NAME=MODULE, a Python module that runs as NAME; or NAME alone, which the
-others' pages refer to, and which has its own from elsewhere.
+A program is a file; or NAME=MODULE, a Python module that runs as NAME; or NAME alone, to which
+other pages refer, and whose page exists elsewhere.
 
 The form of a help text: "usage: " and its lines; paragraphs; sections, each a heading at the margin
-(or none) and entries. An entry is indented by two: what is typed, two spaces or a new line, what it
-means; further lines are indented deeper. A value's name says what it is: FILE, DIR, or one|another.
-A choice may have such names among its words: auto|no|DIR.
+(or none) and entries. An entry is indented by two: the typed words, two spaces or a new line, their
+meaning; further lines are indented deeper. A value's name gives its kind: FILE, DIR, or
+one|another. A choice may have such names among its words: auto|no|DIR.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ _TYPED = re.compile(r"[^A-Z]+")  # A word of a choice that users type as it is.
 
 @dataclasses.dataclass
 class Section:
-    """What stands under a heading, or a paragraph: entries are (what is typed, its meaning)."""
+    """The text under a heading, or a paragraph. Entries are (typed words, their meaning)."""
 
     heading: str = ""
     text: list = dataclasses.field(default_factory=list)
@@ -36,7 +36,7 @@ class Section:
 
 @dataclasses.dataclass
 class Help:
-    """A help text, taken apart."""
+    """A parsed help text."""
 
     name: str
     usage: list
@@ -44,14 +44,14 @@ class Help:
 
     @property
     def summary(self):
-        """The first sentence, as the line NAME wants it."""
+        """The first sentence, for the line NAME."""
         first = next((" ".join(s.text) for s in self.sections if s.text), self.name)
         sentence = re.split(r"[.;:](?: |$)", first)[0]
         return sentence[0].lower() + sentence[1:]
 
     @property
     def commands(self):
-        """Words that may come first: those of the usage, and entries that are no flags."""
+        """Words that may come first: commands of the usage, and entries that are no flags."""
         found = [match[1] for line in self.usage
                  for match in re.finditer(rf"{self.name} ([a-z_]+)\b", line)]
         if any("NAME" in line for line in self.usage):
@@ -59,7 +59,7 @@ class Help:
         return list(dict.fromkeys(found))
 
     def sections_before_flags(self):
-        """The entries of the sections that come before the first one with a flag."""
+        """The entries of the sections before the first section with a flag."""
         plain = itertools.takewhile(
             lambda s: not any(typed.startswith("-") for typed, _ in s.entries), self.sections)
         return [entry for section in plain for entry in section.entries]
@@ -82,7 +82,7 @@ class Help:
 
 
 def read(name, text):
-    """Takes a help text apart."""
+    """Parses a help text."""
     lines = text.rstrip().splitlines()
     if not lines or not lines[0].startswith("usage: "):
         raise ValueError(f"{name} --help does not begin with 'usage: '")
@@ -138,7 +138,7 @@ def manual(text, version, names):
 
 
 def _offered(value):
-    """The part of a shell's `case` that offers what a flag may have as its value."""
+    """The part of a shell's `case` that offers the possible values of a flag."""
     words = value.split("|") if _CHOICE.fullmatch(value) else [value]
     options = []
     if any(_FILES.search(word) for word in words):
@@ -156,7 +156,7 @@ def _offered(value):
 
 
 def completion(text):
-    """A function for bash, and that it completes this program."""
+    """A function for bash, and its registration for this program."""
     function = "_" + text.name.replace("-", "_")
     kinds = {}
     for flag, value in text.flags.items():

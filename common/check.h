@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assert for what only our own bug can break. It is on in every build; what a peer, a user or a
-// file can cause is a Status instead.
+// STRETTO_CHECK: asserts conditions that only a bug of Stretto violates, in every build. Failures
+// that a peer, a user or a file can cause are a Status instead.
 #pragma once
 
 #include <cstdio>

@@ -15,8 +15,8 @@
 
 namespace stretto {
 
-// The file stays open: a look is one system call in place of three. A child of fork() that looked
-// before sees its parent's account.
+// The file stays open, so that a read is one system call instead of three. In a forked child, a
+// thread that opened the file before the fork still reads its parent's account.
 Duration SteadyClock::waited() const {
   thread_local const Descriptor kFile(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
   if (!kFile.is_open()) return Duration::zero();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what users say of codecs: BytePS's keys, texts, and rules by name. Every mistake is told
-// with what there is instead.
+// Parses users' codec options: BytePS's keys, texts, and rules by tensor name. Every error lists
+// the valid alternatives.
 #include "stretto/codec.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::optional<bool> truth_from(std::string_view text) {
   return std::nullopt;
 }
 
-// One of two words, or BytePS's numbers for them.
+// False for `first` or "0", true for `second` or "1" (BytePS's numbers); else none.
 std::optional<bool> second_of(std::string_view text, std::string_view first,
                               std::string_view second) {
   if (text == first || text == "0") return false;
@@ -70,7 +70,7 @@ bool set_codec(CodecSpec& spec, std::string_view value) {
   return false;
 }
 
-/// A key, what it takes, and what it does; false for a value that it does not take.
+/// A key, the values that it accepts, and its setter; false for any other value.
 struct CodecKey {
   std::string_view name;
   std::string_view takes;
@@ -136,7 +136,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool fits(std::string_view pattern, std::string_view name) {
-  std::size_t star = std::string_view::npos;  // The last one, and the name's place at that time.
+  std::size_t star = std::string_view::npos;  // The last '*'; `kept`: the index in `name` then.
   std::size_t kept = 0;
   std::size_t p = 0;
   for (std::size_t n = 0; n < name.size();) {
@@ -218,7 +218,7 @@ Status check(const CodecSpec& spec) {
 Result<CodecSpec> codec_from(const std::map<std::string, std::string>& parameters) {
   CodecSpec spec;
   for (const auto& [key, value] : parameters) {
-    if (key == "fp16") continue;  // The compressor of those who name no other.
+    if (key == "fp16") continue;  // Applies if no compressor is named; see below.
     if (Status status = set(spec, key, value); !status.ok()) return status;
   }
   if (const auto fp16 = parameters.find("fp16"); fp16 != parameters.end()) {
@@ -266,7 +266,7 @@ Result<CodecPolicy> CodecPolicy::parse(std::string_view text, std::uint64_t min_
   Status status = for_each_piece(text, ';', [&](std::string_view piece) -> Status {
     const std::string_view rule = trimmed(piece);
     if (rule.empty()) return invalid(fmt::format("there is an empty rule in '{}'", text));
-    // "pattern=codec...": a codec alone has its first '=' after a ',' or none, or after a key.
+    // "pattern=codec...". Without a pattern the first '=' follows a ',' or a key, or is absent.
     const std::size_t equals = rule.find('=');
     const bool patterned = equals < rule.find(',') && !is_key(rule.substr(0, equals));
     Result<CodecSpec> spec = codec_from(patterned ? rule.substr(equals + 1) : rule);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor that is closed with its owner. Transports, the launcher and the benchmarks all
-// hold some.
+// Descriptor: an owned file descriptor, closed by its destructor. Transports, the launcher and the
+// benchmarks use it.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line to stderr for what an operator should know. Errors that are returned are not logged.
+// Writes a line to stderr for each event that operators need. Returned errors are not logged.
 #pragma once
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@ namespace stretto {
 
 enum class Level : std::uint8_t { kDebug, kInfo, kWarning, kError, kSilent };
 
-/// Who speaks in this process's lines.
+/// The sender that log lines of this process name.
 struct Identity {
   std::string role = "process";
   std::int64_t rank = -1;
@@ -24,7 +24,7 @@ void set_log_identity(Identity who);
 Identity log_identity();
 void set_log_level(Level level);
 inline constexpr std::string_view kLevelWords = "debug, info, warning, error or silent";
-/// None for any other word.
+/// The level of that name; none for any other word.
 std::optional<Level> level_named(std::string_view name);
 
 bool log_enabled(Level level);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoggedCount: which of many like events are logged, so that a flood of them does not fill the log.
+// LoggedCount: selects which of many similar events to log, so that a flood does not fill the log.
 #pragma once
 
 #include <bit>

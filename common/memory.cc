@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// glibc's two thresholds; setting one alone would switch off what it learns about the other.
+// Memory limits, and malloc's two thresholds: setting only one stops glibc from adapting the other.
 #include "common/memory.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace stretto {
 
 namespace {
 
-// Of /proc/self/statm, by system calls alone: there may be no memory for anything else.
+// Read from /proc/self/statm by system calls alone: there may be no memory for allocations.
 struct Pages {
   unsigned long long mapped = 0;
   unsigned long long resident = 0;

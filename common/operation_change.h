@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Change: how the holder of a handle changes their mind. Tickets and RPC calls take the same ones.
+// Change: a caller's change of an operation in flight. Tickets and RPC calls share the kinds.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace stretto::detail {
 
-/// What a caller wants otherwise of something in flight.
+/// A change that a caller requests for an operation in flight.
 struct Change {
   enum class Kind : std::uint8_t { kPriority, kDeadline, kPause, kResume, kCancel };
   Kind kind = Kind::kPause;

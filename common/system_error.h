@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operating system refused, in words.
+// Turns the errno of a failed system call into a Status.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace stretto {
 
-/// "wanted: what the system said", and what to do about it where that is known. Resource if
-/// something has run out, else Network.
+/// "wanted: text of the error", with a remedy if one is known. kResource if the system has run out
+/// of something, else kNetwork.
 Status failure(std::string_view wanted, int error);
 
 }  // namespace stretto

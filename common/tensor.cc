@@ -20,7 +20,7 @@ constexpr std::string_view kExchangeNames[] = {"servers", "direct",       "ring"
 constexpr std::string_view kNonFiniteNames[] = {"pass", "count", "reject", "raise"};
 constexpr std::string_view kLateNames[] = {"next", "own", "drop"};
 
-// `what` is how the error names it, before the name that was given; the first name is of `first`.
+// The enumerator of `name`; names[0] has the value `first`. The error puts `what` before `name`.
 template <typename Enum, std::size_t kCount>
 Result<Enum> named_in(const std::string_view (&names)[kCount], std::string_view what,
                       std::string_view name, std::size_t first = 0) {

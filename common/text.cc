@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One character after another, by the table of well-formed UTF-8 (Unicode 15, table 3-7).
+// Decodes UTF-8 by the table of well-formed byte sequences (Unicode 15, table 3-7).
 #include "common/text.h"
 
 #include <fmt/core.h>
@@ -9,7 +9,7 @@ namespace {
 
 unsigned byte_of(char c) { return static_cast<unsigned char>(c); }
 
-/// Bytes of the character that `text` begins with; 0 if it begins with none.
+/// Length in bytes of the first character of `text`; 0 if it is malformed.
 std::size_t length_of_first(std::string_view text) {
   const unsigned first = byte_of(text.front());
   if (first < 0x80) return 1;
@@ -27,8 +27,8 @@ std::size_t length_of_first(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
-/// C0, DEL, C1, the separators of lines and paragraphs, U+2028 and U+2029, and what turns the
-/// direction of the text behind it, U+202A to U+202E and U+2066 to U+2069.
+/// C0, DEL, C1, the line and paragraph separators U+2028 and U+2029, and the bidirectional controls
+/// U+202A to U+202E and U+2066 to U+2069.
 bool is_control(std::string_view character) {
   const unsigned first = byte_of(character.front());
   if (character.size() == 1) return first < 0x20 || first == 0x7f;

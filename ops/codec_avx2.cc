@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of codecs for processors with AVX2. Compiled with that flag, so nothing here may run
-// before processor_level() has said that it can.
+// The loops of codecs for processors with AVX2, compiled with that flag. Nothing here may run
+// unless processor_level() permits it.
 #include <immintrin.h>
 
 #include "ops/codec_loops.h"
@@ -15,7 +15,7 @@ struct Avx2Codec {
     const int high = _mm256_movemask_ps(_mm256_loadu_ps(in + 8));
     return static_cast<std::uint16_t>(low | (high << 8));
   }
-  /// Which of eight are at least `least`: their sizes, as whole numbers, are above least - 1.
+  /// Mask of the eight elements of size >= `least`, by comparing sizes as integers with least - 1.
   static int reach(const float* in, std::uint32_t least) {
     const __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(in));
     const __m256i sizes = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of codecs for processors with AVX-512 F, BW, VL and DQ. Compiled with those flags, so
-// nothing here may run before processor_level() has said that it can.
+// The loops of codecs for processors with AVX-512 F, BW, VL and DQ, compiled with those flags.
+// Nothing here may run unless processor_level() permits it.
 #include <immintrin.h>
 
 #include "ops/codec_loops.h"

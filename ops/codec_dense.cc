@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs that keep every element, in fewer bits and without chance: fp16, bf16, int8 and onebit.
+// Deterministic codecs that keep every element in fewer bits: fp16, bf16, int8 and onebit.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -65,7 +65,7 @@ void encode_onebit(const CodecSpec& spec, std::span<const float> numbers, Level 
   const CodecKernels& kernels = codec_kernels_of(level);
   double sum = 0;
   std::uint32_t most = 0;
-  for (std::size_t first = 0; first < numbers.size(); first += kTile) {  // One pass for both.
+  for (std::size_t first = 0; first < numbers.size(); first += kTile) {  // Signs and sizes at once.
     const auto tile = numbers.subspan(first, std::min(kTile, numbers.size() - first));
     kernels.signs(out.data() + sizeof(float) + first / 8, tile.data(), tile.size());
     if (spec.scaling) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dithering: each element becomes one of a few levels, up or down by chance, so that the mean over
-// all chances is the element. A part is an f32 norm, then signed levels of 2, 4 or 8 bits, the
-// first one lowest. (BytePS packs levels with Elias' delta code, which is shorter where most are 0,
-// but is read bit by bit and has a length of its own; fixed widths keep to memory speed.)
+// Dithering: rounds each element randomly up or down to one of a few levels, so that its expected
+// value is the element. A part is an f32 norm, then signed levels of 2, 4 or 8 bits, the first
+// level lowest. (BytePS packs levels with Elias' delta code. It is shorter if most levels are 0,
+// but has variable length and needs bitwise decoding; fixed widths run at memory speed.)
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -23,8 +23,8 @@ float norm_of(const CodecSpec& spec, std::span<const float> numbers, const Codec
     const auto tile = numbers.subspan(first, std::min(kTile, numbers.size() - first));
     sum += kernels.sum_squares(tile.data(), tile.size());
   }
-  // Of finite numbers the norm may be none that f32 holds. Any that is no smaller than each of them
-  // serves; where there are NaN or Inf among them, so may the norm be.
+  // The norm of finite numbers may exceed f32. Any norm serves that is not below the largest
+  // number; with NaN or Inf among the numbers, the norm may be NaN or Inf, too.
   constexpr double kLargest = std::numeric_limits<float>::max();
   const double norm = std::sqrt(sum);
   return static_cast<float>(std::isfinite(norm) ? std::min(norm, kLargest) : norm);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of inner loops that codecs are made of, one for each processor level. Private to ops/:
-// codec.h is the door. Every level gives the same bits. Numbers are f32; bytes of the wire may lie
-// anywhere.
+// The table of inner loops of codecs, one for each processor level. Private to ops/; codec.h is the
+// interface. Every level gives the same bits. Numbers are f32; bytes of the wire need no alignment.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +10,24 @@
 
 namespace stretto::ops {
 
-/// Elements that share a scale in int8, and numbers that are worked on at once.
-inline constexpr std::uint32_t kInfinite = 0x7f800000;  // The bits of Inf; those of NaN are above.
+inline constexpr std::uint32_t kInfinite = 0x7f800000;  // The bits of Inf; NaNs have greater bits.
+/// Elements that share a scale in int8, and that a kernel processes at once.
 inline constexpr std::size_t kBlock = 256;
 
-/// Where chance comes from: two words that everything else is hashed with.
+/// The seed of all randomness: two words that are hashed with the index of an element.
 struct Chance {
   std::uint32_t first = 0;
   std::uint32_t second = 0;
 };
 
-/// What the kernel of dithering needs: y = |x| * inverse_norm is in 0 to 1.
+/// The parameters of the dithering kernels: y = |x| * inverse_norm is from 0 to 1.
 struct Dither {
   float inverse_norm = 0;
   std::uint32_t levels = 1;
   Chance chance;
 };
 
-/// The kernels of one level. `n` counts elements; outputs overlap no inputs but where it is said.
+/// The kernels of one level. `n` counts elements; outputs overlap no inputs unless noted.
 struct CodecKernels {
   /// The sum of |x| and of x squared, in double, in an order that all levels share.
   double (*sum_sizes)(const float* in, std::size_t n);
@@ -38,14 +37,14 @@ struct CodecKernels {
 
   /// The sign bits of 16 elements, the first one lowest.
   void (*signs)(std::byte* out, const float* in, std::size_t n);
-  /// `size` with each sign; n a multiple of 32, but for the last call.
+  /// `size` with each sign; n is a multiple of 32 except in the last call.
   void (*from_signs)(float* out, const std::byte* in, float size, std::size_t n);
 
   /// One block: rounds x * inverse to the nearest of -127 to 127.
   void (*quantize)(std::byte* out, const float* in, float inverse, std::size_t n);
   void (*dequantize)(float* out, const std::byte* in, float scale, std::size_t n);
 
-  /// Signed levels, chance of element i from the hash of first + i.
+  /// Signed levels; the hash of first + i is the random number of element i.
   void (*dither_linear)(std::int8_t* out, const float* in, const Dither& how, std::size_t first,
                         std::size_t n);
   void (*dither_natural)(std::int8_t* out, const float* in, const Dither& how, std::size_t first,
@@ -66,8 +65,8 @@ struct CodecKernels {
 
   /// Adds to counts[bits of |x| >> 20], 2,048 of them.
   void (*count_sizes)(std::uint32_t* counts, const float* in, std::size_t n);
-  /// Writes the places of elements whose bits of |x| are at least `least`, ascending; returns how
-  /// many. `out` has room for n, and 16 more.
+  /// Writes the ascending indices of elements whose bits of |x| are at least `least`, and returns
+  /// their number. `out` has room for n + 16.
   std::size_t (*places_from)(std::uint32_t* out, const float* in, std::uint32_t least,
                              std::size_t n);
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of codec_kernels.h, written once and compiled for each level with its flags: plain
-// loops that the compiler makes vector code of. Sums go in 16 lanes at every level, so that their
-// bits are the same. As in vector_kernels.h a level names its Machine in an unnamed namespace, and
-// nothing here calls inline functions of the standard library.
+// loops that the compiler vectorises. Every level sums in 16 lanes, so that sums have the same
+// bits. As in vector_kernels.h a level names its Machine in an unnamed namespace, and nothing here
+// calls inline functions of the standard library.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace stretto::ops {
 
-/// Machine::places writes which of 16 are large.
+/// Machine::places writes the indices of large elements among 16.
 template <class Machine>
 class SparseLoops : FloatBits<Machine> {
  public:
-  /// Four tables by turns: neighbours are often of one size, and one counter would be waited for.
+  /// Alternates four tables: neighbours often have one size, so a single counter would stall.
   static void count_sizes(std::uint32_t* counts, const float* in, std::size_t n) {
     constexpr std::size_t kBins = 2048;
     std::uint32_t tables[4][kBins] = {};
@@ -53,7 +53,7 @@ class SparseLoops : FloatBits<Machine> {
   using FloatBits<Machine>::kMagnitude;
 };
 
-/// Machine says how signs are gathered and places are written:
+/// Machine defines how to gather signs and write indices:
 ///   uint16 signs(const float* of 16);  size_t places(uint32* out, const float* of 16, uint32
 ///   least, uint32 first)
 template <class Machine>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What codec.cc is put together from: one pair of functions for each family of codecs. Private to
-// ops/.
+// The parts of codec.cc: one pair of functions for each family of codecs. Private to ops/.
 #pragma once
 
 #include <array>
@@ -13,10 +12,10 @@
 
 namespace stretto::ops {
 
-/// Numbers that are decoded at once, to be added: they stay in the first-level cache.
+/// Numbers that are decoded at once before an addition: they fit in the first-level cache.
 inline constexpr std::size_t kTile = 1024;
 static_assert(kTile % kBlock == 0);
-/// Below this a part or block counts as nothing: its inverse would not be finite.
+/// A part or block below this counts as 0: its inverse would not be finite.
 inline constexpr float kNothing = 0x1p-100F;
 
 template <typename T>
@@ -42,8 +41,8 @@ inline Chance chance_of_stream(std::uint64_t stream) {
   return {static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)};
 }
 
-/// Calls decode_tile(first, out) for one tile after another, and does `then` with it. What is
-/// assigned is decoded where it belongs.
+/// Calls decode_tile(first, out) for each tile, and applies `then` to it. An assignment decodes
+/// directly into `target`.
 template <typename DecodeTile>
 void decode_tiles(std::span<float> target, Then then, Level level, DecodeTile decode_tile) {
   std::array<float, kTile> numbers;

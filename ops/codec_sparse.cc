@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs that keep k elements: the largest, or some by chance. The largest are found by counting
-// sizes, not by sorting: two reads of the part, and one of the few that come into question.
+// Codecs that keep k elements: the largest, or a random choice. Counting sizes finds the largest
+// without sorting: it reads the part twice, and the few candidates once.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -26,7 +26,7 @@ void put(float& target, float value, Then then) {
   if (then == Then::kSubtract) target -= value;
 }
 
-/// The least size that comes into question: the lower end of the bin with the kept-th largest.
+/// The least size of a candidate: the lower end of the bin with the kept-th largest.
 std::uint32_t lower_end(std::size_t kept, std::span<const float> numbers,
                         const CodecKernels& kernels) {
   std::array<std::uint32_t, kBins> counts{};
@@ -37,7 +37,7 @@ std::uint32_t lower_end(std::size_t kept, std::span<const float> numbers,
   return static_cast<std::uint32_t>(bin << kBinShift);
 }
 
-/// Of ascending places, those of the `kept` largest; of equals the first.
+/// Reduces ascending places to the places of the `kept` largest; of equal sizes the first stay.
 void keep_largest(std::vector<std::uint32_t>& places, std::size_t kept,
                   std::span<const float> numbers) {
   if (places.size() == kept) return;
@@ -57,7 +57,7 @@ void keep_largest(std::vector<std::uint32_t>& places, std::size_t kept,
   });
 }
 
-/// One element of each of `kept` stretches, all but equally long.
+/// Chooses one element of each of `kept` stretches of almost equal length.
 class StretchChoice {
  public:
   StretchChoice(std::uint64_t stream, std::size_t kept, std::size_t count)
@@ -96,7 +96,7 @@ void encode_topk(std::size_t kept, std::span<const float> numbers, Level level,
 
 Status check_places(std::size_t count, std::span<const std::byte> in) {
   const std::size_t kept = in.size() / (2 * kPlaceBytes);
-  std::uint64_t next = 0;  // The least place that the next one may have.
+  std::uint64_t next = 0;  // The least valid next place.
   for (std::size_t i = 0; i < kept; ++i) {
     const auto place = read<std::uint32_t>(in, i * kPlaceBytes);
     if (place < next || place >= count) {
@@ -118,13 +118,13 @@ void decode_topk(std::span<const std::byte> in, std::span<float> target, Then th
   }
 }
 
-// ---- randomk: the stream, from which anybody finds the places, then the elements
+// ---- randomk: the stream, from which every receiver derives the places, then the elements
 
 void encode_randomk(std::size_t kept, std::span<const float> numbers, const Encoding& how,
                     std::span<std::byte> out) {
   write(out, 0, how.stream);
   const StretchChoice choice(how.stream, kept, numbers.size());
-  // What overflowed must be seen, also where it is not chosen.
+  // An overflow must be visible even if its element is not chosen.
   const std::uint32_t most = codec_kernels_of(how.level).largest(numbers.data(), numbers.size());
   const float all = most < kInfinite ? 1.0F : std::numeric_limits<float>::quiet_NaN();
   for (std::size_t i = 0; i < kept; ++i) {

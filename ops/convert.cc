@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernel that converts; f32 and f64 are only copied.
+// Chooses the conversion kernel; f32 and f64 are only copied.
 #include "ops/convert.h"
 
 #include <cstring>
@@ -15,7 +15,7 @@ void copy(std::byte* out, const std::byte* in, std::size_t out_bytes) {
   if (out_bytes != 0) std::memcpy(out, in, out_bytes);
 }
 
-/// The kernel for `dtype` out of the two that a level has.
+/// The kernel for `dtype`, of the two kernels of a level.
 Kernels::Convert choose(Dtype dtype, Kernels::Convert f16, Kernels::Convert bf16) {
   if (dtype == Dtype::kF16) return f16;
   if (dtype == Dtype::kBf16) return bf16;
@@ -23,7 +23,7 @@ Kernels::Convert choose(Dtype dtype, Kernels::Convert f16, Kernels::Convert bf16
   return copy;
 }
 
-/// `bytes` hold as many elements as there are numbers, and Real is the type to read those as.
+/// Checks that `bytes` hold `numbers` elements, and that arithmetic on `dtype` uses Real.
 template <typename Real>
 void check_sizes(Dtype dtype, std::size_t bytes, std::size_t numbers) {
   STRETTO_CHECK((dtype == Dtype::kF64) == (sizeof(Real) == sizeof(double)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating elements as the numbers that arithmetic is done on: f64 in double, f32, f16 and bf16 in
-// float. Sums have kernels of their own; all else (division, update rules) reads elements, works on
-// plain arrays that fit in the first-level cache, and writes them back.
+// Converts floating-point elements to the type of arithmetic: double for f64, float for f32, f16
+// and bf16. Sums have their own kernels. Other operations (division, update rules) read elements,
+// work on arrays that fit in the first-level cache, and write them back.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +20,26 @@ constexpr bool is_floating(Dtype dtype) {
   return dtype == kF32 || dtype == kF64 || dtype == kF16 || dtype == kBf16;
 }
 
-/// The values of f32, f16 or bf16 elements, exactly; a NaN may come back quiet. As many numbers as
-/// elements, any alignment of `elements`, no overlap. Thread: any, as all of this file.
+/// Converts f32, f16 or bf16 elements exactly; a NaN may become quiet. Equal counts, any alignment
+/// of `elements`, no overlap. Thread: any, as all of this file.
 void widen(Dtype dtype, std::span<const std::byte> elements, std::span<float> numbers);
 /// The same with the kernels of one level, which must not be above best_level(): for tests.
 void widen(Level level, Dtype dtype, std::span<const std::byte> elements, std::span<float> numbers);
 /// The same for f64.
 void widen(Dtype dtype, std::span<const std::byte> elements, std::span<double> numbers);
 
-/// The other way: rounded to nearest even, subnormals kept, Inf where the number is too large; NaN
+/// The inverse: rounds to nearest even, keeps subnormals, and gives Inf for too large numbers; NaN
 /// stays NaN.
 void narrow(Dtype dtype, std::span<const float> numbers, std::span<std::byte> elements);
 void narrow(Level level, Dtype dtype, std::span<const float> numbers,
             std::span<std::byte> elements);
 void narrow(Dtype dtype, std::span<const double> numbers, std::span<std::byte> elements);
 
-/// Numbers that are worked on at once: two such arrays of double fill half of a small cache.
+/// Numbers processed at once: two such arrays of double fill half of a small cache.
 inline constexpr std::size_t kPieceNumbers = 1024;
 
-/// Rewrites `elements` by change(first, numbers), called for one piece after another: `numbers` are
-/// those of the elements from `first` on, and what it leaves there is written back.
+/// Rewrites `elements` piece by piece: change(first, numbers) gets the numbers of the elements from
+/// `first` on, and the function writes its changes back.
 template <typename Real, typename Change>
 void change_in_pieces(Dtype dtype, std::span<std::byte> elements, Change change) {
   std::array<Real, kPieceNumbers> numbers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of codecs that go over all elements: sums, signs, int8, and what error feedback adds. Part
-// of codec_loops.h, which says what holds for all of them.
+// Codec loops over all elements: sums, signs, int8, and the additions of error feedback. Part of
+// codec_loops.h, which has the common contract.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace stretto::ops {
 
-/// Numbers of 32 bits as bits and back. Of one Machine, as all that it compiles.
+/// Converts f32 to bits and back. A class per Machine, as all code of a level.
 template <class Machine>
 class FloatBits {
  protected:
@@ -73,7 +73,7 @@ class DenseLoops : FloatBits<Machine> {
 
   static void quantize(std::byte* __restrict out, const float* __restrict in, float inverse,
                        std::size_t n) {
-    // From 2^23 on an f32 counts in ones: adding 1.5 * 2^23 rounds to nearest even.
+    // From 2^23 on, f32 has a step of 1: adding 1.5 * 2^23 rounds to nearest even.
     constexpr float kOnes = 12582912.0F;
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t rounded = bits_of(in[i] * inverse + kOnes);

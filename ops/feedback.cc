@@ -11,7 +11,7 @@ namespace stretto::ops {
 
 namespace {
 
-// A gradient that overflowed is told once (who scales losses skips that step) and not owed for
+// An overflow is sent once (a loss scaler skips that step), and does not stay in the residual for
 // ever.
 void forget_infinite(std::span<float> numbers, const CodecKernels& kernels) {
   if (kernels.largest(numbers.data(), numbers.size()) < kInfinite) return;

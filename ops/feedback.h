@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one part remembers between its encodings: the error that it owes (error feedback: Seide et
-// al., INTERSPEECH 2014; Karimireddy et al., ICML 2019) and its momentum (Nesterov's, as BytePS
-// has it: before the error feedback, at the worker only).
+// The state of one part between its encodings: the residual error (error feedback: Seide et al.,
+// INTERSPEECH 2014; Karimireddy et al., ICML 2019) and the momentum (Nesterov's, as in BytePS:
+// before the error feedback, at the worker only).
 #pragma once
 
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace stretto::ops {
 
-/// Thread: one at a time. Memory is taken at the first encoding, and only for what the spec wants.
+/// Thread: one at a time. The first encoding allocates only the memory that the spec requires.
 class PartEncoder {
  public:
-  /// `with_momentum`: the worker's side.
+  /// `with_momentum`: true on a worker.
   PartEncoder(const CodecSpec& spec, bool with_momentum)
       : spec_(spec), momentum_(with_momentum && spec.momentum) {}
 
-  /// Encodes `numbers`, always as many, with all that is owed; keeps what is lost of them.
+  /// Encodes `numbers` (in each call as many) plus the residual; keeps the new residual.
   void encode(std::span<const float> numbers, Encoding how, std::span<std::byte> out);
 
-  /// What is owed; empty without error feedback, or before the first encoding.
+  /// The residual; empty without error feedback, or before the first encoding.
   std::span<const float> error() const { return error_; }
-  /// The same for `count` numbers, to be set: what another encoder of the part owed.
+  /// The residual of `count` numbers, for the caller to set from another encoder of the part.
   std::span<float> owe(std::size_t count);
-  /// Forgets: a broadcast has set the tensor to something else.
+  /// Clears the state, after a broadcast has replaced the tensor.
   void reset();
 
  private:
@@ -33,7 +33,7 @@ class PartEncoder {
   bool momentum_;
   std::vector<float> memory_;  // Nesterov's.
   std::vector<float> error_;
-  std::vector<float> numbers_;  // With momentum alone: what is encoded.
+  std::vector<float> numbers_;  // The input of the codec, with momentum only.
 };
 
 }  // namespace stretto::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether numbers are numbers: looks for NaN and Inf. Pure; thread: any.
+// Searches elements for NaN and Inf. Pure; thread: any.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct NotFinite {
   double value = 0;       ///< and what it is.
 };
 
-/// Of elements of this type, which may lie anywhere in memory; none: all are finite. Integers are.
-/// Reads the bytes once, and once more from the first that is not.
+/// Searches elements of this type, at any alignment; none: all are finite, as integers always are.
+/// Reads the bytes once, and again from the first element that is not finite.
 std::optional<NotFinite> find_not_finite(Dtype dtype, std::span<const std::byte> elements);
 
 }  // namespace stretto::ops

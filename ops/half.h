@@ -8,7 +8,7 @@
 
 namespace stretto::ops {
 
-/// The f32 of the same value; a signalling NaN comes back quiet.
+/// The f32 of the same value; a signalling NaN becomes quiet.
 constexpr float widen_half(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000U) << 16;
   const std::uint32_t magnitude = half & 0x7fffU;
@@ -22,8 +22,8 @@ constexpr float widen_half(std::uint16_t half) {
   return std::bit_cast<float>(sign | 0x7f800000U | quiet | (magnitude << 13));
 }
 
-/// The nearest f16, even if two are as near; 65520 and above become Inf. NaN stays NaN, quiet, with
-/// the upper bits of its payload. Right only in the default rounding mode.
+/// The nearest f16, ties to even; 65520 and above become Inf. NaN stays NaN, quiet, with the upper
+/// bits of its payload. Correct only in the default rounding mode.
 constexpr std::uint16_t narrow_to_half(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000U;
@@ -36,7 +36,7 @@ constexpr std::uint16_t narrow_to_half(float value) {
   } else if (magnitude >= 0x38800000) {  // 2^-14, the least normal f16.
     const std::uint32_t nearest = magnitude + 0x0fffU + ((magnitude >> 13) & 1U);
     half = (nearest >> 13) - ((127U - 15U) << 10);
-  } else {  // From 0.5 to 1 an f32 counts in 2^-24, as subnormal f16 do: adding 0.5 rounds to that.
+  } else {  // From 0.5 to 1 f32 has the step of subnormal f16, 2^-24: adding 0.5 rounds.
     const float count = std::bit_cast<float>(magnitude) + 0.5F;
     half = std::bit_cast<std::uint32_t>(count) - std::bit_cast<std::uint32_t>(0.5F);
   }

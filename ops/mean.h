@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means: sums of shares in a type wide enough for them, and what they are divided by. The mean of
-// numbers that a type holds is a number that it holds, while their sum may be none: 200 and 200 of
-// u8, or 40000 twice of f16.
+// Means: sums of contributions in a type wide enough for them, and their division. A type holds the
+// mean of its numbers, but may not hold their sum: 200 and 200 of u8, or 40000 twice of f16.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +11,9 @@
 
 namespace stretto::ops {
 
-/// What shares of `dtype` are added up in for their mean: f32 for f16 and bf16, i32 for i8 and u8,
-/// i64 for i32. Others are added up in their own type: sums of f32 and f64 beyond its range are
-/// infinite, sums of i64 wrap around.
+/// The type of sums of `dtype` contributions for their mean: f32 for f16 and bf16, i32 for i8 and
+/// u8, i64 for i32. Other types are summed in their own type: sums of f32 and f64 beyond its range
+/// are infinite, and sums of i64 wrap around.
 constexpr Dtype dtype_of_sums(Dtype dtype) {
   switch (dtype) {
     case Dtype::kF16:

@@ -8,7 +8,7 @@ namespace stretto::ops {
 
 namespace {
 
-/// clang 14 cannot ask __builtin_cpu_supports for this one.
+/// __builtin_cpu_supports of clang 14 does not know F16C.
 bool has_f16c() {
   unsigned int eax = 0;
   unsigned int ebx = 0;
@@ -20,7 +20,7 @@ bool has_f16c() {
 }  // namespace
 
 Level processor_level() {
-  // These ask for the operating system's support too, which F16C needs as AVX2 does.
+  // These also check the operating system's support, which F16C needs as AVX2 does.
   if (!__builtin_cpu_supports("avx2") || !has_f16c()) return Level::kPortable;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic and the memory of each update rule for gradients, on plain arrays of Real (float
 // or double); update.h has the formulas and their sources. Private to ops/: update.cc reads,
-// scales, decays and writes around them. All are alike:
+// scales, decays and writes around them. All have the same interface:
 //   Step(options, elements)
-//   begin()             once an update
-//   change(first, w, g) once a piece of it: w and g are those of the elements from `first` on
-//   reset()             forgets
-//   memory()            what it remembers, as bytes
-// The numbers have been checked.
+//   begin()             once per update
+//   change(first, w, g) once per piece of an update: w and g are the elements from `first` on
+//   reset()             clears the state
+//   memory()            the state, as bytes
+// The options are already checked.
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ using Memory = std::vector<std::span<std::byte>>;
 template <typename Real>
 class Sgd {
  public:
-  /// Whether begin() and change() leave nothing that a later change() sees.
+  /// Whether begin() and change() leave no state for a later change().
   static constexpr bool kMemoryless = true;
   Sgd(const RuleOptions& options, std::size_t) : rate_(static_cast<Real>(options.rate)) {}
 
   void begin() {}
   void change(std::size_t, std::span<Real> w, std::span<const Real> g) {
-    const Real rate = rate_;  // A local cannot be what w overwrites, so this becomes vector code.
+    const Real rate = rate_;  // w cannot alias a local, so the compiler vectorises the loop.
     for (std::size_t i = 0; i < w.size(); ++i) w[i] -= rate * g[i];
   }
   void reset() {}
@@ -83,7 +83,7 @@ class Adam {
   Adam(const RuleOptions& options, std::size_t elements)
       : options_(options), mean_(elements), square_(elements) {}
 
-  /// The powers are products, not pow(): that has other last bits in other libraries.
+  /// Computes powers as products, not by pow(), whose last bits differ between libraries.
   void begin() {
     powers_[0] *= options_.beta1;
     powers_[1] *= options_.beta2;
@@ -116,7 +116,7 @@ class Adam {
 
  private:
   RuleOptions options_;
-  std::array<double, 2> powers_ = {1, 1};  // Of the betas, as many as there were updates.
+  std::array<double, 2> powers_ = {1, 1};  // The betas to the power of the number of updates.
   std::vector<Real> mean_;
   std::vector<Real> square_;
 };

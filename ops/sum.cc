@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernel of a reduction, and divides. Division comes once a round, not once a share, so
-// it has no kernels of its own.
+// Chooses the kernel of a reduction, and divides. Division runs once per round, not once per
+// contribution, so it has no kernels.
 #include "ops/sum.h"
 
 #include <cstring>
@@ -34,7 +34,7 @@ const Kernels::ByDtype& kernels_for(const Kernels& kernels, ReduceOp reduction) 
   STRETTO_CHECK(false);
 }
 
-/// Null for a number that is no Dtype, and where the reduction is not defined for the type.
+/// Null for an invalid Dtype, and for a type without this reduction.
 Kernels::Reduce kernel_for(const Kernels::ByDtype& kernels, Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for processors with AVX2 and F16C. Compiled with those flags, so nothing here may run
-// before processor_level() has said that it can.
+// The kernels for processors with AVX2 and F16C, compiled with those flags. Nothing here may run
+// unless processor_level() permits it.
 #include <immintrin.h>
 
 #include "ops/vector_kernels.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that any processor can run, in the 16-byte vectors that nearly all have; the compiler
-// makes plain code of them for the others. f16 goes one by one.
+// The kernels for any processor, in the 16-byte vectors that nearly all processors have; for others
+// the compiler generates scalar code. f16 is converted one by one.
 #include "ops/half.h"
 #include "ops/vector_kernels.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Update rules: choosing and checking one, and what they share, which is to read elements, scale
-// and decay the gradient, and write elements. step.h has what they differ in.
+// Update rules: chooses and checks a rule, and does the common work: reads elements, scales and
+// decays the gradient, and writes elements. step.h has the differences.
 #include "ops/update.h"
 
 #include <fmt/core.h>
@@ -20,10 +20,10 @@ namespace stretto::ops {
 
 namespace {
 
-/// Above this no array of double can be.
+/// The largest number of elements in an array of double.
 constexpr std::size_t kMaxElements = PTRDIFF_MAX / sizeof(double);
 
-/// Element types, and how many elements there are of each.
+/// Element types, and the number of elements.
 struct Kinds {
   Dtype parameters;
   Dtype gradients;
@@ -35,8 +35,8 @@ struct Kinds {
   }
 };
 
-/// Calls change(first, parameters, gradient) for one piece after another, with both as numbers and
-/// the gradient scaled.
+/// Calls change(first, parameters, gradient) for each piece, with both as numbers and the gradient
+/// scaled.
 template <typename Real, typename Change>
 void update_in_pieces(const Kinds& kinds, std::span<std::byte> parameters,
                       std::span<const std::byte> gradient, double scale, Change change) {
@@ -84,7 +84,7 @@ class Addition final : public UpdateRule {
   Kinds kinds_;
 };
 
-/// What the rules for gradients share. `Step` is one of those in step.h.
+/// The common part of the gradient rules. `Step` is a class of step.h.
 template <typename Real, template <typename> class Step>
 class GradientRule final : public UpdateRule {
  public:
@@ -119,13 +119,13 @@ class GradientRule final : public UpdateRule {
 
 constexpr bool is_sum(Rule rule) { return rule == Rule::kSum || rule == Rule::kMean; }
 
-/// One of the numbers of RuleOptions, and the range that it has to be in if it is used.
+/// One of the numbers of RuleOptions, and its valid range if the rule uses it.
 struct Number {
   bool used;
   std::string_view name;
   double RuleOptions::* member;
   double least;
-  double limit;  ///< The first that is too large.
+  double limit;  ///< The exclusive upper bound.
 };
 
 Status check_number(const RuleOptions& options, const Number& number) {
@@ -138,14 +138,14 @@ Status check_number(const RuleOptions& options, const Number& number) {
                             number.name, RuleOptions().*number.member));
 }
 
-/// Checks the numbers that the rule uses, as those of arithmetic in Real.
+/// Checks the numbers that the rule uses, for arithmetic in Real.
 template <typename Real>
 Status check_numbers(const RuleOptions& options) {
   constexpr double kMax = std::numeric_limits<Real>::max();
   constexpr double kLeastNormal = std::numeric_limits<Real>::min();
   const bool momentum = options.rule == Rule::kMomentum;
   const bool adam = options.rule == Rule::kAdam;
-  // Epsilon: an element whose gradients were all 0 divides 0 by it.
+  // Epsilon must not be 0: an element with only zero gradients divides 0 by it.
   const bool divides = adam || options.rule == Rule::kAdagrad;
   const Number numbers[] = {{true, "rate", &RuleOptions::rate, 0, kMax},
                             {true, "weight_decay", &RuleOptions::weight_decay, 0, kMax},
@@ -173,7 +173,7 @@ Result<std::unique_ptr<UpdateRule>> make_gradient_rule(const RuleOptions& option
   return make.template operator()<Adagrad>();
 }
 
-/// Refuses what no build of this could do.
+/// Refuses rules and types that no build supports.
 Status check_kind(Rule rule, Dtype dtype) {
   if (bytes_of(dtype) == 0) {
     return Status(Code::kInvalidArgument,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of every level, written once over the vectors of a `Machine`. A level's source file
-// is compiled with that level's flags and names its Machine in an unnamed namespace: then all code
-// that it makes from here is its own, and the linker cannot put one level's code in another's
-// place. For the same reason nothing here calls inline functions of the standard library.
+// is compiled with that level's flags and names its Machine in an unnamed namespace. So the code
+// that it instantiates is private, and the linker cannot replace one level's code with another's.
+// For the same reason nothing here calls inline functions of the standard library.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace stretto::ops {
 
-/// Fills a table of kernels. Machine says how wide its vectors are and how it converts f16:
+/// Fills a table of kernels. Machine defines the width of its vectors and its f16 conversions:
 ///   kVectorBytes; Halves and Floats, as many lanes each; Floats widen(Halves); Halves
 ///   narrow(Floats)
 template <class Machine>
@@ -45,7 +45,7 @@ class VectorKernels {
   using Halves = typename Machine::Halves;
   using Floats = typename Machine::Floats;
 
-  /// The first `bytes` of a vector, and zeros.
+  /// Loads the first `bytes` of a vector; the rest is zero.
   template <typename T>
   static T load(const std::byte* from, std::size_t bytes = sizeof(T)) {
     T value{};
@@ -53,8 +53,8 @@ class VectorKernels {
     return value;
   }
 
-  /// out = operation(in...), a vector at a time. The rest goes through the same operation, so that
-  /// an element's bits do not depend on where it lies.
+  /// out = operation(in...), a vector at a time. The tail uses the same operation, so that an
+  /// element's bits do not depend on its position.
   template <typename In, typename Out, typename Operation, typename... Inputs>
   static void transform(Operation operation, std::byte* out, std::size_t out_bytes, Inputs... in) {
     const std::size_t whole = out_bytes / sizeof(Out);
@@ -84,7 +84,7 @@ class VectorKernels {
     }
   };
 
-  /// Modulo a power of two a sum, or a product, of signed numbers is that of unsigned ones.
+  /// Modulo a power of two, sums and products of signed and unsigned numbers are equal.
   template <typename Operation>
   static constexpr Kernels::ByDtype arithmetic() {
     return {.f32 = plain<float, Operation>,
@@ -112,8 +112,8 @@ class VectorKernels {
     transform<Halves, Halves>(operate, out, bytes, a, b);
   }
 
-  /// Two bf16 a word: each is moved to, or is already in, the upper half of an f32, so no lane ever
-  /// crosses to another.
+  /// Two bf16 per word: each moves to the upper half of an f32, or is already there, so that no
+  /// data cross lanes.
   template <typename Operation>
   static void widened_bf16(std::byte* out, const std::byte* a, const std::byte* b,
                            std::size_t bytes) {
@@ -148,7 +148,7 @@ class VectorKernels {
     }
   };
 
-  /// Whatever the size of an integer: bytes do not meet their neighbours.
+  /// For integers of any size, since bitwise operations do not cross bytes.
   template <typename Operation>
   static constexpr Kernels::ByDtype bitwise() {
     constexpr Kernels::Reduce kBits = plain<std::uint8_t, Operation>;
@@ -197,8 +197,8 @@ class VectorKernels {
     transform<V, V>(first, out, bytes, a, b);
   }
 
-  /// By their bits as signed integers, which have the order of the numbers once those of negative
-  /// ones, but for the sign, are turned over: -0 is less than 0, whichever comes first. NaN wins.
+  /// Compares the bits as signed integers. They have the order of the numbers once all bits but the
+  /// sign of negative numbers are inverted: -0 is less than 0, in either order. NaN wins.
   template <typename Bits, Bits infinity, typename Order>
   static void of_floats(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
     using V = Vector<Bits>;
@@ -222,8 +222,8 @@ class VectorKernels {
     transform<Floats, Halves>([](Floats x) { return Machine::narrow(x); }, out, out_bytes, in);
   }
 
-  /// f32 rounded to nearest even in its upper 16 bits; the lower ones are left over. A NaN is made
-  /// quiet instead, as rounding could carry it into Inf.
+  /// Rounds f32 to nearest even in its upper 16 bits; the lower bits are unspecified. Makes a NaN
+  /// quiet instead, since rounding could carry it into Inf.
   static Words round_to_bf16(Vector<float> value) {
     const Words bits = reinterpret_cast<Words>(value);
     const Words nearest = bits + 0x7fffU + ((bits >> 16) & 1U);

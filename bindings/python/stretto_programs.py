@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the installed programs stretto-doctor and bpslaunch start. Outside package stretto, which
-cannot be imported where its compiled module lacks a library: then the programs say so in one line.
+"""Entry points of the programs stretto-doctor and bpslaunch. They are outside package stretto,
+whose import fails if the compiled module lacks a library; the programs print that as one line.
 """
 
 import importlib

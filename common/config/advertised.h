@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address by which others reach what listens here.
+// The address by which peers reach the listeners of this process.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace stretto {
 
-/// The host that others are told: the configured one, or if every address is bound the one towards
-/// the scheduler; empty: the one that is bound. kNetwork if none can be found out.
+/// The host to advertise: the configured host; empty for a specific bind address; for a wildcard,
+/// the source address towards the scheduler. Errors: kNetwork if no address is found.
 Result<std::string> advertised_host(const Config& config);
 
 }  // namespace stretto

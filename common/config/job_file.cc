@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line `key value` each; the token comes last and is what is left, whatever it holds. A process
-// is known by its number, when it began, the boot of the machine and its namespace of processes:
-// the number alone is another's one day.
+// Lines of `key value`; the token comes last and takes the rest of the file, whatever it holds.
+// PID, start time, machine boot and PID namespace identify a process, since the system reuses PIDs.
 #include "common/config/job_file.h"
 
 #include <fmt/core.h>
@@ -21,7 +20,7 @@
 namespace stretto {
 namespace {
 
-constexpr std::size_t kMostFiles = 4096;  // Of a folder that are looked at.
+constexpr std::size_t kMostFiles = 4096;  // Files read from a folder.
 constexpr std::size_t kMostBytes = 16384;
 constexpr std::size_t kMostCommandBytes = 1024;
 constexpr std::size_t kMostNameBytes = 128;
@@ -34,7 +33,7 @@ std::string start_of(std::int64_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   std::string text;
   std::getline(file, text, '\0');
-  const std::size_t end = text.rfind(')');  // The name before it may hold anything.
+  const std::size_t end = text.rfind(')');  // The name may contain ')'.
   if (end == std::string::npos) return {};
   std::istringstream rest(text.substr(end + 1));
   std::string word;
@@ -126,7 +125,6 @@ Writer writer_of(const Fields& fields) {
   return !began.empty() && began == text_in(fields, "began") ? Writer::kRuns : Writer::kIsGone;
 }
 
-// Of this process.
 std::string own_file_name() {
   const std::int64_t self = ::getpid();
   return fmt::format("{}-{}{}", self, start_of(self), kSuffix);
@@ -178,7 +176,7 @@ void JobFile::keep() {
   if (path_.empty() || ::access(path_.c_str(), F_OK) == 0) return;
   const std::vector<std::string> folders = folders_;
   const KnownJob job = job_;
-  static_cast<void>(write(job, folders));  // The job goes on all the same.
+  static_cast<void>(write(job, folders));  // The job continues without the file.
 }
 
 void JobFile::remove() {
@@ -201,7 +199,7 @@ std::vector<KnownJob> known_jobs(const std::vector<std::string>& folders) {
       if (!name.ends_with(kSuffix)) continue;
       const Result<std::string> text = read_private_file(*folder, name, kMostBytes);
       const std::optional<Fields> fields = text.ok() ? fields_of(*text) : std::nullopt;
-      if (!fields) continue;  // Not ours to judge: another user's, or of another release.
+      if (!fields) continue;  // Another user's file, or another release's.
       const Writer writer = writer_of(*fields);
       if (writer == Writer::kRuns) jobs.push_back(job_from(*fields));
       if (writer == Writer::kIsGone) ::unlinkat(folder->get(), name.c_str(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every name, and which of them another is like.
+// All environment variable names, and the known name nearest to a misspelled one.
 #include "common/config/variables.h"
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@ namespace stretto {
 namespace {
 
 constexpr std::string_view kPrefix = "STRETTO_";
-constexpr std::size_t kLikeness = 3;  // Letters by which a name may differ from what was meant.
+constexpr std::size_t kLikeness = 3;  // Largest edit distance of a misspelled name.
 
 // In the order of docs/CONFIGURATION.md.
 constexpr auto kKnown = std::to_array<std::string_view>({
@@ -86,7 +86,7 @@ constexpr auto kRetired = std::to_array<RetiredVariable>({
      "STRETTO_STALL_ERROR_S, the age at which a round is an error"},
 });
 
-// Letters to insert, to leave out or to change between two names: Levenshtein's distance.
+// Levenshtein distance: insertions, deletions and replacements between two names.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -102,13 +102,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The known name that is most like it; empty if none is.
+// The known name nearest to `name`; empty if none is near.
 std::string_view meant_by(std::string_view name) {
   std::string_view best;
   std::size_t least = kLikeness + 1;
   for (const std::string_view known : kKnown) {
     const std::size_t apart = distance(name, known);
-    // A name with a word too many or too few is like the other, too.
+    // A name with a word too many or too few also counts as near.
     const bool longer = name.starts_with(known) || known.starts_with(name);
     const std::size_t counted = longer ? std::min(apart, kLikeness) : apart;
     if (counted < least) {

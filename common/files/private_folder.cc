@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opened first, without following links, and judged by what was opened.
+// Opens paths without following links and then checks the open descriptor, so that no race remains.
 #include "common/files/private_folder.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@ Status unusable(std::string_view path, std::string_view why) {
   return {Code::kResource, fmt::format("{} {}", path, why)};
 }
 
-// What speaks against trusting what was opened at `path`; empty: nothing.
+// The reason not to trust the open file or folder; empty: none.
 std::string objection(int descriptor, mode_t type) {
   struct stat found{};
   if (::fstat(descriptor, &found) != 0) return ::strerror(errno);
@@ -63,7 +63,7 @@ Result<Descriptor> open_private_folder(const std::string& path, bool make) {
 }
 
 std::vector<std::string> names_in(const Descriptor& folder, std::size_t most) {
-  // A descriptor of its own: the listing's place would stay behind in the folder's.
+  // A new descriptor, since listing moves the position of an open folder.
   const int copy = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy),
                                                     ::closedir);
@@ -104,7 +104,7 @@ Result<std::string> read_private_file(const Descriptor& folder, const std::strin
 Status write_private_file(const Descriptor& folder, const std::string& name,
                           const std::string& text) {
   const std::string draft = "." + name;
-  ::unlinkat(folder.get(), draft.c_str(), 0);  // Of one that ended while it wrote.
+  ::unlinkat(folder.get(), draft.c_str(), 0);  // From a process that ended while writing.
   const Descriptor file(::openat(folder.get(), draft.c_str(),
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                  S_IRUSR | S_IWUSR));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gflags knows names and types, and says by an empty answer that a value is none.
+// Reads flags with gflags, which returns an empty text for a value that it rejects.
 #include "common/flags/flags.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kColumns = 100;
 
-// Flags that gflags defines, such as --flagfile, come from its own sources.
+// gflags defines its own flags, such as --flagfile, in its own sources.
 bool is_ours(const gflags::CommandLineFlagInfo& info) {
   return !std::string_view(info.filename)
               .substr(info.filename.rfind('/') + 1)
@@ -31,7 +31,7 @@ bool names_a_value(std::string_view word) {
          std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// A flag as it is typed, and what it means.
+// A flag as the user types it, and its description.
 std::pair<std::string, std::string_view> described(const gflags::CommandLineFlagInfo& info) {
   std::string_view text = info.description;
   const std::string_view first = text.substr(0, text.find(' '));
@@ -44,7 +44,7 @@ std::pair<std::string, std::string_view> described(const gflags::CommandLineFlag
   return {fmt::format("--{} {}", info.name, value), text};
 }
 
-// The text in lines that begin at a column, the first of which has been reached.
+// `text` wrapped into lines that begin at `column`; the output is already at that column.
 std::string wrapped(std::string_view text, std::size_t column) {
   std::string lines;
   const std::size_t width = kColumns - column;

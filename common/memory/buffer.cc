@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for buffers: 64-byte aligned, so that arithmetic and checksums meet whole cache lines.
+// Memory for buffers, 64-byte aligned, so that arithmetic and checksums work on whole cache lines.
 #include "common/memory/buffer.h"
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace stretto {
 
-// Small ones are made and ended at the rate of frames. malloc is far quicker with sizes of its own
-// than with an alignment that is asked for, so it is made here.
+// Small buffers are created and freed at the rate of frames. malloc is much faster without a
+// requested alignment, so this code aligns them.
 struct Buffer::OwnedBlock : Block {
   static constexpr std::size_t kAlignment = 64;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_bytes: bytes of tensors from one place to another. The algorithms of std::ranges copy spans
-// of std::byte one by one where the compiler does not see that they are apart (g++ 12).
+// copy_bytes: copies bytes of tensors. The algorithms of std::ranges copy std::byte one at a time
+// if g++ 12 cannot prove that the spans do not overlap.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-/// To the first bytes of `to`, which does not overlap `from`. Thread: any.
+/// Copies `from` to the first bytes of `to`; they must not overlap. Thread: any.
 inline void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to) {
   STRETTO_CHECK(from.size() <= to.size());
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());

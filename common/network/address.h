@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an endpoint tells others of where it is: "host:port", then ";way=where" for each other way
-// to reach it, such as "10.0.0.7:4567;shm=pQ3_wXs0aLk29dFe". Ways that a reader does not know are
-// no concern of its; host:port always works.
+// The address that an endpoint advertises: "host:port", then ";way=where" for each other transport,
+// such as "10.0.0.7:4567;shm=pQ3_wXs0aLk29dFe". Readers ignore transports that they do not know;
+// host:port always works.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace stretto {
 
-/// The longest that is taken. A job whose addresses do not fit one roster does not begin.
+/// Longest accepted address. A job does not begin if its addresses do not fit one roster.
 inline constexpr std::size_t kMaxAddressLength = 256;
 
-/// The part that everybody understands.
+/// The host:port part, which every member understands.
 std::string_view host_port_of(std::string_view address);
-/// Where, by that way; empty if the address names no such way.
+/// The location for transport `way`; empty if the address does not name it.
 std::string_view way_in(std::string_view address, std::string_view way);
-/// The same with one more way.
+/// `address` with one more transport.
 std::string with_way(std::string_view address, std::string_view way, std::string_view where);
-/// The same at another host: port and ways stay.
+/// `address` at another host; port and transports stay.
 Result<std::string> with_host(std::string_view address, std::string_view host);
-/// Ok if it is of this form, and not too long.
+/// Ok if `address` has this form and is not too long.
 Status check_address(std::string_view address);
 
 }  // namespace stretto

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostPort: an address as users and members write it: "host:port", and "[host]:port" for digits of
-// IPv6.
+// HostPort: an address as users and members write it: "host:port", or "[host]:port" for a numeric
+// IPv6 host.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace stretto {
 
-/// `host` is a name or digits, without brackets.
+/// `host` is a name or a numeric address, without brackets.
 struct HostPort {
   std::string host;
   std::uint16_t port = 0;
 
-  /// As parse_host_port() reads it.
+  /// The form that parse_host_port() reads.
   std::string text() const;
 };
 
-/// Errors, with the text found: InvalidArgument if there is no host or no port, or if digits of
-/// IPv6 have no brackets.
+/// Errors: InvalidArgument, with the text, if host or port is missing, or if a numeric IPv6 host
+/// has no brackets.
 Result<HostPort> parse_host_port(std::string_view text);
 
-/// The host without the brackets that it may have: "[::1]" and "::1" are the same.
+/// `host` without brackets, if it has any: "[::1]" and "::1" give the same.
 std::string_view without_brackets(std::string_view host);
 
 /// True for 127.0.0.0/8, ::1 and localhost, with brackets or without.

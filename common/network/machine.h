@@ -7,11 +7,10 @@
 
 namespace stretto {
 
-/// The same for all processes of one machine that share its network (one boot, one network
-/// namespace): bytes between them need not pass a network, nor share a link to one. Never 0; two
-/// machines have the same only by chance. Thread: any.
+/// The machine id, equal for all processes of one boot and network namespace: bytes between them
+/// use no network link. Never 0; two machines have equal ids only by chance. Thread: any.
 std::uint64_t this_machine();
-/// That of all processes that were told this name (STRETTO_MACHINE), wherever they run. Never 0.
+/// The machine id of processes configured with this name (STRETTO_MACHINE), on any host. Never 0.
 std::uint64_t machine_named(std::string_view name);
 
 }  // namespace stretto

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the kernel: which source address it would choose, which addresses are ours, how many files
-// we may open.
+// Queries the kernel for the source address towards a peer, for this host's addresses, and for the
+// limit on open files.
 #include "common/network/network.h"
 
 #include <fmt/core.h>
@@ -30,15 +30,14 @@ Interfaces interfaces() {
           }};
 }
 
-// Of neither family for an interface without an address of TCP, or with a link-local one.
+// Unknown for an interface without an IP address, or with a link-local address.
 SocketAddress address_of(const ifaddrs& interface) {
   if (interface.ifa_addr == nullptr) return {};
   const SocketAddress address(interface.ifa_addr);
   return address.is_link_local() ? SocketAddress() : address;
 }
 
-// The first address of that family of an interface that is up and leads out of this host; empty if
-// there is none.
+// The first address of `family` on an interface that is up and not loopback; empty: none.
 std::string address_of_host(int family) {
   const Interfaces owner = interfaces();
   for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
@@ -49,7 +48,7 @@ std::string address_of_host(int family) {
   return {};
 }
 
-// At :: IPv4 is heard too.
+// A listener at :: accepts IPv4, too.
 std::string reachable_host(bool over_ipv6) {
   std::string host = over_ipv6 ? address_of_host(AF_INET6) : std::string();
   if (host.empty()) host = address_of_host(AF_INET);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NetworkInterface: by which one of this host its traffic leaves, and how fast that is.
+// NetworkInterface: the interface by which traffic leaves this host, and its rate.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace stretto {
 
 struct NetworkInterface {
   std::string name;          ///< Empty: not known.
-  std::uint32_t mbit_s = 0;  ///< What the system says that it can do, in Mbit/s; 0: it does not.
+  std::uint32_t mbit_s = 0;  ///< Link rate that the system reports, in Mbit/s; 0: unknown.
 
   friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
 
-/// That towards a host:port whose host is a number; else one that is not known, since to look a
-/// name up might take long.
+/// The interface towards a host:port with a numeric host. A host name gives an unknown interface,
+/// since name resolution may be slow.
 NetworkInterface interface_towards(std::string_view address);
 
-/// The rate in what /sys/class/net/INTERFACE/speed says; 0: it says none.
+/// The rate in the text of /sys/class/net/INTERFACE/speed; 0: none.
 std::uint32_t rate_in(std::string_view text);
 
-/// What is wrong, in words, if what goes to the scheduler goes by a slower interface than the
-/// fastest of those by which data goes; empty: nothing, or rates are not known.
+/// A warning if traffic to the scheduler uses a slower interface than the fastest data interface;
+/// empty: no problem, or a rate is unknown.
 std::string slower_control(const NetworkInterface& control, std::span<const NetworkInterface> data);
 
 }  // namespace stretto

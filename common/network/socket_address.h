@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SocketAddress: an address and a port of TCP or UDP, over IPv4 or IPv6, as the kernel has it.
+// SocketAddress: an IPv4 or IPv6 address and a TCP or UDP port, in the kernel's form.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,35 +15,35 @@
 
 namespace stretto {
 
-/// Thread: any. An address of IPv4 that IPv6 maps (::ffff:10.0.0.7) counts as that of IPv4.
+/// Thread: any. An IPv4-mapped IPv6 address (::ffff:10.0.0.7) counts as IPv4.
 class SocketAddress {
  public:
-  /// Of neither family, at port 0.
+  /// An unknown address: of neither family, at port 0.
   SocketAddress() = default;
-  /// Copies what the kernel gave: a sockaddr_in or a sockaddr_in6, else of neither family.
+  /// Copies a sockaddr_in or sockaddr_in6 of the kernel; another family gives an unknown address.
   explicit SocketAddress(const sockaddr* address);
 
-  /// The address that digits name, such as 10.0.0.7 or fd00::7; none for a name.
+  /// The address of a numeric host, such as 10.0.0.7 or fd00::7; none for a name.
   static std::optional<SocketAddress> from_digits(const std::string& host, std::uint16_t port);
-  /// Looks a name up, which may take as long as the resolver likes. A name that has addresses of
-  /// both families means the first of IPv4. Errors: Network, or InvalidArgument for a link-local
-  /// address of IPv6, which means another host on each interface.
+  /// Resolves a name, which may block for the resolver's timeout. A name with addresses of both
+  /// families gives its first IPv4 address. Errors: Network, or InvalidArgument for a link-local
+  /// IPv6 address, which means another host on each interface.
   static Result<SocketAddress> resolve(const std::string& host, std::uint16_t port);
-  /// The two ends of a connected socket, or what a listening one is bound to; of neither family if
-  /// the kernel knows none.
+  /// The two ends of a connected socket, or the bound address of a listening socket; unknown if the
+  /// kernel has none.
   static SocketAddress peer_of(int socket);
   static SocketAddress own_of(int socket);
 
   int family() const { return storage_.ss_family; }
   bool is_known() const { return family() != AF_UNSPEC; }
-  /// In digits, without brackets; empty if it is of neither family.
+  /// Numeric, without brackets; empty for an unknown address.
   std::string host() const;
   std::uint16_t port() const;
   void set_port(std::uint16_t port);
   /// "10.0.0.7:9000", "[fd00::7]:9000".
   std::string text() const { return HostPort{host(), port()}.text(); }
   bool is_loopback() const;
-  /// An address of IPv6 that means another host on each interface: no other host can use it.
+  /// True for a link-local IPv6 address, which means another host on each interface.
   bool is_link_local() const;
   bool has_host_of(const SocketAddress& other) const { return host() == other.host(); }
 
@@ -55,11 +55,11 @@ class SocketAddress {
   sockaddr_storage storage_{};
 };
 
-/// The refusal of a link-local address, with what to give instead.
+/// The error for a link-local address, with a remedy.
 Status link_local_refusal(const std::string& host);
 
-/// A TCP socket that listens at an address without blocking; at :: also for IPv4, and for IPv4
-/// alone if the kernel has no IPv6. Not open: errno has the reason.
+/// A non-blocking TCP listener; at :: it also accepts IPv4, or only IPv4 if the kernel has no IPv6.
+/// On failure the descriptor is not open and errno has the cause.
 Descriptor listen_at(const SocketAddress& address, int backlog);
 
 }  // namespace stretto

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ForkGuard: which process an object was made in. A child that is made by fork has a copy of the
-// object, but none of the threads that it needs, and sockets and shared memory that are the
-// parent's.
+// ForkGuard: detects that an object was copied into a forked child. The child lacks the threads
+// that the object needs, and its sockets and shared memory belong to the parent.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace stretto {
 
-/// The process that made it. Thread: any; no call of the system.
+/// Remembers the process that created it. Thread: any; makes no system call.
 class ForkGuard {
  public:
   ForkGuard() : forks_(forks()) {}
@@ -19,14 +18,14 @@ class ForkGuard {
   bool is_here() const { return forks_ == forks(); }
 
  private:
-  // How many forks lie between the program's start and this process.
+  // Number of forks between the program's start and this process.
   static std::uint32_t forks();
 
   std::uint32_t forks_;
 };
 
-/// What a call gets there: kInvalidArgument. `owner` is what the child has to make for itself, such
-/// as "a Worker"; nothing was changed.
+/// The error of a call in a forked child: kInvalidArgument; the call changed nothing. `owner`: the
+/// object that the child must create for itself, such as "a Worker".
 Status used_after_fork(std::string_view owner, std::string_view operation);
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of a process: its state and start, fields 3 and 22 of its "stat" (proc(5)).
+// Reads a process's state and start time from /proc: fields 3 and 22 of its "stat" (proc(5)).
 #include "common/process/parent_process.h"
 
 #include <errno.h>
@@ -17,12 +17,12 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kMostProcesses = 1U << 22;  // Of 64-bit systems, proc(5).
+constexpr std::uint64_t kMostProcesses = 1U << 22;  // Largest PID of 64-bit systems, proc(5).
 
 struct ProcessState {
   std::uint64_t process = 0;
   std::uint64_t started = 0;
-  bool runs = false;  // Else only its parent has yet to hear of its end.
+  bool runs = false;  // False: a zombie, not reaped by its parent yet.
 };
 
 // `process`: a number, or "self". The name of its program, in parentheses, may have any characters.
@@ -46,7 +46,7 @@ std::optional<ProcessState> state_of(const std::string& process) {
   return state.process != 0 && state.started != 0 ? std::optional(state) : std::nullopt;
 }
 
-// "pid:[4026531836]"; 0: it is not said.
+// The number in "pid:[4026531836]"; 0: unknown.
 std::uint64_t own_space() {
   std::array<char, 64> target{};
   const ssize_t length = ::readlink("/proc/self/ns/pid", target.data(), target.size());
@@ -59,7 +59,7 @@ std::uint64_t own_space() {
   return space;
 }
 
-// A name of this system since it has started; empty: it is not said.
+// The id of this boot; empty: unknown.
 std::string own_boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -105,7 +105,7 @@ bool ParentProcess::has_ended() const {
   if (process_ == 0 || own_space() != space_ || own_boot() != boot_) return false;
   const std::optional<ProcessState> now = state_of(std::to_string(process_));
   if (now) return !now->runs || now->started != started_;
-  // It may only be hidden.
+  // /proc may only hide the process.
   return ::kill(static_cast<pid_t>(process_), 0) != 0 && errno == ESRCH;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT and SIGTERM as a call on an ordinary thread, for the programs.
+// Delivers SIGINT and SIGTERM as calls on an ordinary thread, for the programs.
 //
 //   const SignalBlock block;              // Before any other thread.
 //   Server server(...);                   // May start threads.
@@ -12,9 +12,9 @@
 
 namespace stretto {
 
-/// Keeps SIGINT and SIGTERM from this thread and from all that it starts from now on. The kernel
-/// gives a signal to any thread that does not block it, and there its default ends the process: so
-/// this is the first thing that a program makes. Those that come wait for a watcher. Thread: any.
+/// Blocks SIGINT and SIGTERM in this thread and all threads that it starts later. In any unblocked
+/// thread the default action would end the process, so a program creates this first. Blocked
+/// signals stay pending until a watcher exists. Thread: any.
 class SignalBlock {
  public:
   SignalBlock();
@@ -24,15 +24,15 @@ class SignalBlock {
   sigset_t signals_{};
 };
 
-/// A file that may grow no further (ulimit -f) is an error of the call that writes to it from now
-/// on, and does not end this process. Thread: the first.
+/// From now on, a write beyond the file size limit (ulimit -f) returns an error and does not end
+/// this process. Thread: the first.
 void ignore_file_limit();
 
 /// Thread: any.
 class SignalWatcher {
  public:
-  /// Each SIGINT and SIGTERM since they were blocked is a call of `on_signal(number)` on the
-  /// watcher's thread. The kernel merges equal signals that are pending.
+  /// Calls `on_signal(number)` on the watcher's thread for each SIGINT and SIGTERM since they were
+  /// blocked. The kernel merges equal signals that are pending.
   SignalWatcher(const SignalBlock& block, std::function<void(int)> on_signal);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;

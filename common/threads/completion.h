@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion: the end of something that a loop does and others wait for. What a worker's tickets
-// and RPC calls are made of.
+// Completion: the result of an operation that a loop executes and other threads wait for. Worker
+// tickets and RPC calls are based on it.
 #pragma once
 
 #include <exception>
@@ -17,14 +17,14 @@
 
 namespace stretto {
 
-/// Ends once, with a Status and a Value. Thread: any. One mutex; callbacks run outside it.
+/// Completes once, with a Status and a Value. Thread: any. One mutex; callbacks run outside it.
 template <typename Value>
 class Completion final : public Awaited {
  public:
   using Then = std::function<void(const Status&)>;
 
-  /// The end. Callbacks run here, on this thread, which is no concern of their errors: what one
-  /// throws is logged. False if it had ended already.
+  /// Completes the operation, runs its callbacks on this thread and logs what they throw. False if
+  /// the operation was already complete.
   bool end(const Status& status, Value value) {
     std::vector<Then> callbacks;
     {
@@ -47,7 +47,7 @@ class Completion final : public Awaited {
     return status();
   }
 
-  /// The outcome; kTimeout before the end.
+  /// The outcome; kTimeout before completion.
   Status status() {
     MutexLock lock(mutex_);
     if (done_) return status_;
@@ -69,7 +69,7 @@ class Completion final : public Awaited {
     std::erase(watching_, &parker);
   }
 
-  /// Runs at the end; at once, here, if it has ended.
+  /// Calls `then` at completion; immediately, on this thread, if already complete.
   void on_done(Then then) {
     Status outcome;
     {
@@ -83,7 +83,7 @@ class Completion final : public Awaited {
     then(outcome);
   }
 
-  /// A default one before the end.
+  /// Default-constructed before completion.
   Value value() {
     MutexLock lock(mutex_);
     return value_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CurrentLoop: which loop the calling thread drives. Loops are driven by one thread after another:
-// what belongs to a loop is known by the loop, not by a thread.
+// CurrentLoop: which loop the calling thread drives. Different threads drive a loop one after
+// another, so objects identify their owner by the loop and not by a thread.
 #pragma once
 
 namespace stretto {
 
-/// Drives `loop` as long as it lives: any address that is the loop's own. A thread drives one loop
-/// at a time. Thread: any.
+/// Marks the calling thread as driving `loop`, an address that is unique to the loop, for this
+/// object's lifetime. A thread drives one loop at a time. Thread: any.
 class CurrentLoop {
  public:
   explicit CurrentLoop(const void* loop) { current() = loop; }
@@ -14,11 +14,11 @@ class CurrentLoop {
   CurrentLoop(const CurrentLoop&) = delete;
   CurrentLoop& operator=(const CurrentLoop&) = delete;
 
-  /// Null: this thread drives none, or one that no other thread ever does.
+  /// Null: this thread drives no loop, or a loop that no other thread ever drives.
   static const void* here() { return current(); }
-  /// The loop that is driven here, or else this thread itself.
+  /// The loop that this thread drives, else this_thread().
   static const void* or_thread() { return here() != nullptr ? here() : this_thread(); }
-  /// Another for each thread that there is.
+  /// An address that is unique to this thread.
   static const void* this_thread() { return &current(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interruptible: a wait that its thread looks up from, to hear whether it is still wanted.
+// Interruptible: lets a blocking wait check periodically whether to continue.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace stretto {
 
-/// As long as one lives on a thread, that thread's waits for the end of a request to a loop look up
-/// every kBetween, and end early once `goes_on` says no; it is not asked again after that. Within
-/// `goes_on`, as in the handler of a signal, there may be another one.
+/// While an instance exists on a thread, that thread's waits for a loop call `goes_on` every
+/// kBetween. A wait ends early once `goes_on` returns false; it is not called again after that.
+/// `goes_on` may itself create an instance, as the handler of a signal may.
 class Interruptible {
  public:
   static constexpr Duration kBetween = std::chrono::milliseconds(200);
@@ -25,9 +25,9 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  /// True if one lives on this thread.
+  /// True if an instance exists on this thread.
   static bool is_set() { return current() != nullptr; }
-  /// When a wait of this thread looks up next.
+  /// Time of this thread's next check during a wait.
   static Time next_look(Time now) { return is_set() ? now + kBetween : Time::max(); }
   static bool goes_on() { return !is_set() || current()->look(); }
 
@@ -46,10 +46,10 @@ class Interruptible {
   mutable bool has_ended_ = false;
 };
 
-/// Looks of many short waits, at most one every kBetween. Thread: one at a time.
+/// Checks for many short waits, at most one every kBetween. Thread: one at a time.
 class InterruptionLooks {
  public:
-  /// As Interruptible::goes_on(), but true without a look if the latest one was just before.
+  /// As Interruptible::goes_on(), but true without a check if the last one was within kBetween.
   bool goes_on() {
     const Time now = std::chrono::steady_clock::now();
     if (now < next_) return true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// NoCancellation: a stretch of code that pthread_cancel does not end in its middle.
+// NoCancellation: a scope in which pthread_cancel does not end the thread.
 #pragma once
 
 #include <pthread.h>
 
 namespace stretto {
 
-/// As long as it lives the calling thread is not cancelled; what is asked for meanwhile holds
-/// afterwards.
+/// Disables cancellation of the calling thread during its lifetime; a request meanwhile takes
+/// effect afterwards.
 class NoCancellation {
  public:
   NoCancellation() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

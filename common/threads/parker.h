@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parker: where one thread sleeps until another wakes it, or a deadline has come.
+// Parker: lets one thread sleep until another thread wakes it or a deadline passes.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace stretto {
 
-/// Holds at most one wake: unpark() before park_until() makes that return at once. A wake of a
-/// thread that does not sleep costs no system call.
+/// Stores at most one wake-up: park_until() returns at once after an unpark(). Waking a thread that
+/// does not sleep costs no system call.
 class Parker {
  public:
-  /// Sleeps; may return early for no reason. Thread: its owner's.
+  /// Sleeps; may wake spuriously. Thread: the owner's.
   void park_until(Time deadline);
   /// Thread: any, as long as this exists.
   void unpark();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what the kernel writes to numbers.
+// Parses the kernel's load, affinity and cgroup quotas.
 #include "common/threads/processors.h"
 
 #include <fcntl.h>
@@ -38,8 +38,8 @@ std::string small_file(const std::string& path) {
   return text;
 }
 
-// The path of this process's group, in the line of /proc/self/cgroup that is of `controller`:
-// "0::/a/b", or "4:cpu,cpuacct:/a/b".
+// The path of this process's cgroup, from the line of `controller` in /proc/self/cgroup: "0::/a/b",
+// or "4:cpu,cpuacct:/a/b".
 std::optional<std::string> group_of(std::string_view lines, std::string_view controller) {
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
@@ -59,8 +59,8 @@ std::optional<double> smaller(std::optional<double> a, std::optional<double> b) 
   return b ? std::min(*a, *b) : a;
 }
 
-// The smallest of a group and all above it. In a container the path may be the host's, which leads
-// nowhere: then what is mounted is asked.
+// The smallest quota of a cgroup and its ancestors. In a container the path may be the host's and
+// not exist here; then the mounted root has the quota.
 template <typename Read>
 std::optional<double> smallest_quota(std::string path, const Read& read) {
   std::optional<double> quota;
@@ -121,7 +121,7 @@ Processors::Processors()
 double Processors::usable() const {
   cpu_set_t set;
   CPU_ZERO(&set);
-  // It is refused where there are more than a set holds.
+  // Fails on machines with more processors than a cpu_set_t holds.
   const int allowed = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : online_;
   return quota_ ? std::min<double>(*quota_, allowed) : allowed;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each thread of this process does in the kernel, in words, from /proc: for people who look
-// at a process that stands still. It needs no signal, and no thread notices.
+// Describes the kernel state of each thread of this process, from /proc, to diagnose a stalled
+// process. It sends no signal and does not disturb the threads.
 #pragma once
 
 #include <string>
 
 namespace stretto {
 
-/// A line for each thread, of the first 64: its number, name, state, and what it waits in.
+/// A line for each of the first 64 threads: id, name, state and kernel wait channel.
 std::string threads_in_words();
 
 }  // namespace stretto

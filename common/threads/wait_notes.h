@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaitNotes: when a log should say that a wait goes on: after 10 s, and then every 60 s. Pure.
+// WaitNotes: when to log that a wait still lasts: after 10 s, and then every 60 s. Pure.
 #pragma once
 
 #include <optional>

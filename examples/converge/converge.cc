@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a small model on several workers in any mode, with a straggler if wanted, and tells how it
-// went: what each mode costs and gains in updates and in time. Worker 0 prints one line of JSON.
+// Trains a small model on several workers in any mode, optionally with a straggler. Reports the
+// cost and gain of the mode in updates and time. Worker 0 prints one line of JSON.
 //
 //   stretto-launch --workers 4 --servers 2 -- stretto-converge --mode eager_async --slow 6
 #include <stretto/worker.h>

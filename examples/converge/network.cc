@@ -86,13 +86,13 @@ class Convolution final : public Layer {
     return (side + stride - 1) / stride;
   }
 
-  // visit(where an output's channels begin, an input, where its weights to those channels begin)
+  // visit(offset of an output's channels, index of an input, offset of its weights to the channels)
   template <typename Visit>
   void for_each_pair(Visit visit) const {
     const std::size_t out = out_side(side_, stride_);
     for (std::size_t pixel = 0; pixel < out * out; ++pixel) {
       for (std::size_t tap = 0; tap < 9; ++tap) {
-        const std::size_t y = pixel / out * stride_ + tap / 3;  // Of the input, and one more.
+        const std::size_t y = pixel / out * stride_ + tap / 3;  // Row of the input, plus 1.
         const std::size_t x = pixel % out * stride_ + tap % 3;
         if (y == 0 || x == 0 || y > side_ || x > side_) continue;
         const std::size_t in = ((y - 1) * side_ + x - 1) * from_;
@@ -148,7 +148,7 @@ void Network::forward(const Views& weights, std::span<const float> in) {
   }
 }
 
-/// Of the outputs of the last layer, for which its gradient by them is left.
+/// The loss of the last layer's outputs; leaves its gradient by them in by_outputs_.
 double Network::softmax_cross_entropy(std::size_t label) {
   const std::vector<float>& logits = outputs_.back();
   std::vector<float>& by_logits = by_outputs_.back();
@@ -170,7 +170,7 @@ void Network::backward(const Views& weights, std::span<const float> in, Tensors&
     std::ranges::fill(below, 0.0F);
     layers_[i]->backward(weights[i], outputs_[i - 1], by_outputs_[i], gradient[i], below);
     for (std::size_t unit = 0; unit < below.size(); ++unit) {
-      if (outputs_[i - 1][unit] <= 0) below[unit] = 0;  // It was off, and passes nothing on.
+      if (outputs_[i - 1][unit] <= 0) below[unit] = 0;  // Inactive: no gradient.
     }
   }
 }
@@ -199,7 +199,7 @@ Score Network::score(const Views& weights, const Samples& samples) {
     const std::vector<float>& logits = outputs_.back();
     const auto told = std::ranges::max_element(logits) - logits.begin();
     const double loss = softmax_cross_entropy(samples.labels[i]);
-    // What is no number is greater than nothing, and would tell class 0.
+    // With NaN among the logits, max_element would choose class 0.
     if (std::isfinite(loss) && static_cast<std::size_t>(told) == samples.labels[i]) {
       score.accuracy += 1;
     }

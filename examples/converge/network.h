@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small feed-forward network: dense and convolutional layers with rectified linear units between,
-// softmax at the end, and the gradient of its cross-entropy by backpropagation. Knows of no network
-// of computers.
+// softmax at the end, and the gradient of its cross-entropy by backpropagation. It does not depend
+// on Stretto.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class Layer {
   virtual ~Layer() = default;
   std::size_t inputs() const { return inputs_; }
   std::size_t outputs() const { return outputs_; }
-  /// Of the tensor. The biases come last.
+  /// Elements of the tensor; the biases come last.
   std::size_t weights() const { return (fan_in_ + 1) * channels_; }
   /// Inputs of one unit.
   std::size_t fan_in() const { return fan_in_; }
@@ -39,8 +39,8 @@ class Layer {
 
   virtual void forward(std::span<const float> weights, std::span<const float> in,
                        std::span<float> out) const = 0;
-  /// Adds to `by_weights` the gradient by the weights, and to `by_in` that by the input, unless
-  /// that is empty.
+  /// Adds the gradient by the weights to `by_weights`, and the gradient by the input to `by_in`
+  /// unless `by_in` is empty.
   virtual void backward(std::span<const float> weights, std::span<const float> in,
                         std::span<const float> by_out, std::span<float> by_weights,
                         std::span<float> by_in) const = 0;
@@ -56,29 +56,29 @@ class Layer {
   std::size_t channels_;
 };
 
-/// Every input to every output.
+/// Connects every input to every output.
 std::unique_ptr<Layer> dense(std::size_t inputs, std::size_t outputs);
-/// A convolution of 3 x 3 over square pictures, of `side` pixels with `from` channels each (the
-/// channels of one pixel lie together), to `to` channels. Beyond the edge all is 0. With a stride
-/// of 2 every other row and column is left out.
+/// A 3 x 3 convolution over square pictures of `side` pixels with `from` channels each (the
+/// channels of one pixel are adjacent), to `to` channels. Pixels beyond the edge are 0. With a
+/// stride of 2 it skips every other row and column.
 std::unique_ptr<Layer> convolution(std::size_t side, std::size_t from, std::size_t to,
                                    std::size_t stride);
 
 /// The weights of all layers, or a gradient: one tensor a layer.
 using Tensors = std::vector<std::vector<float>>;
-/// The same in someone else's memory.
+/// The same in memory that the caller owns.
 using Views = std::vector<std::span<const float>>;
 
 Views views_of(const Tensors& tensors);
 
-/// What a network makes of many samples.
+/// The quality of a network on many samples.
 struct Score {
-  double accuracy = 0;  ///< Share of the samples that are told right.
+  double accuracy = 0;  ///< Fraction of samples that are classified correctly.
   double loss = 0;      ///< Mean cross-entropy; not finite if the weights are not.
 };
 
-/// Thread: one at a time. The outputs of each layer are the inputs of the next; those of the last
-/// are the classes.
+/// Thread: one at a time. The outputs of each layer are the inputs of the next layer; the last
+/// layer has an output for each class.
 class Network {
  public:
   explicit Network(std::vector<std::unique_ptr<Layer>> layers);
@@ -99,8 +99,8 @@ class Network {
   void backward(const Views& weights, std::span<const float> in, Tensors& gradient);
 
   std::vector<std::unique_ptr<Layer>> layers_;
-  Tensors outputs_;     // Of each layer for one sample, rectified but for the last,
-  Tensors by_outputs_;  // and the gradient by them.
+  Tensors outputs_;     // Outputs of each layer for one sample, rectified but for the last,
+  Tensors by_outputs_;  // and the gradients by them.
 };
 
 }  // namespace converge

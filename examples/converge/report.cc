@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluation, after training, and its words.
+// Evaluates the snapshots after training, and formats the report.
 #include "examples/converge/report.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.5g}", value) : "null";
 }
 
-/// Where the first of three scores in a row that all reach the target is.
+/// Index of the first of three consecutive scores that all reach the target.
 std::optional<std::size_t> first_at_target(const std::vector<Score>& scores, double target) {
   std::size_t row = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -33,7 +33,7 @@ std::optional<std::size_t> first_at_target(const std::vector<Score>& scores, dou
   return std::nullopt;
 }
 
-/// Differs, but for a freak of chance, when any bit of the values does (FNV-1a).
+/// FNV-1a: almost certainly differs if any bit of the values does.
 std::uint64_t checksum(const Tensors& values) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::vector<float>& tensor : values) {

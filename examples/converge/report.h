@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run came to, as one line of JSON.
+// The result of a run as one line of JSON.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace converge {
 
-/// Evaluates the snapshots on the test samples. A target counts as reached by the first of three
-/// points of the curve in a row that all have it.
+/// Evaluates the snapshots on the test samples. A target counts as reached at the first of three
+/// consecutive points of the curve that all reach it.
 std::string report(const Settings& settings, const Outcome& outcome, Task& task);
 
 }  // namespace converge

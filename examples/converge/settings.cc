@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags, and the limits that their values must keep.
+// The flags, and the limits of their values.
 #include "examples/converge/settings.h"
 
 #include <fmt/core.h>
@@ -39,7 +39,7 @@ using stretto::Mode;
 using stretto::Result;
 using stretto::Status;
 
-/// The file in the source tree, or, where that has gone, one beside the program.
+/// The file in the source tree; if that is missing, the copy beside the program.
 std::string default_data() {
   std::error_code error;
   if (std::filesystem::exists(STRETTO_DIGITS_DATA, error)) return STRETTO_DIGITS_DATA;

@@ -14,7 +14,7 @@
 
 namespace converge {
 
-/// Its samples do not depend on any seed: a seed is a run's, the task is always the same.
+/// The samples do not depend on the seed of a run: a task is always the same.
 struct Task {
   std::string name;
   Samples train;
@@ -25,18 +25,18 @@ struct Task {
 /// softmax   the handwritten digits (64 pixels) by one layer: convex, 650 weights
 /// mlp       the same with 64 hidden units: 4,810 weights
 /// conv      the same with two convolutions (8 channels, then 16 at half the size): 3,818 weights
-/// clusters  made up: 16 classes of 4 Gaussian clouds each in 128 dimensions, which no line can
-///           part; 256 hidden units: 37,136 weights
+/// clusters  synthetic: 16 classes of 4 Gaussian clouds each in 128 dimensions, not linearly
+///           separable; 256 hidden units: 37,136 weights
 /// `digits` is the path of the file of digits. kInvalidArgument if the task is not known.
 stretto::Result<Task> make_task(std::string_view name, const std::string& digits);
 
 /// Endless minibatches over the samples at rank, rank + workers, ...; in another order each pass.
 class Batches {
  public:
-  /// `size` is at least 1; a share of fewer samples than that is a batch of fewer.
+  /// `size` is at least 1; a worker with fewer samples gets smaller batches.
   Batches(std::size_t samples, std::size_t rank, std::size_t workers, std::size_t size,
           std::uint64_t seed);
-  /// Numbers of samples. Holds until the next call.
+  /// Indices of samples, valid until the next call.
   std::span<const std::size_t> next();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop, and the emulation of computing by sleep: it yields the processor, as a host does whose
-// accelerator computes, so that a few processors carry many workers.
+// The training loop. Sleep emulates computation: it leaves the processor free, like a host whose
+// accelerator computes, so that a few processors run many workers.
 #include "examples/converge/training.h"
 
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ double milliseconds_since(Clock::time_point time) {
   return Milliseconds(Clock::now() - time).count();
 }
 
-/// How long each step's computing takes: log-normal around the mean that was asked for.
+/// The computation time of each step: log-normal around the requested mean.
 class Pace {
  public:
   Pace(const Settings& settings, bool slow, stretto::Rank rank)
@@ -37,7 +37,7 @@ class Pace {
     ::prctl(PR_SET_TIMERSLACK, 1UL);  // Nanoseconds; without, a sleep ends up to 50 us late.
   }
 
-  /// Sleeps until the step that began at `start` is over. How much too late that was, in ms.
+  /// Sleeps until the end of the step that began at `start`; returns the delay beyond it in ms.
   double fill(Clock::time_point start) {
     const double length = mean_ * std::exp(sigma_ * normal_(random_) - sigma_ * sigma_ / 2);
     const auto deadline = start + std::chrono::duration_cast<Clock::duration>(Milliseconds(length));
@@ -95,7 +95,7 @@ class Training {
   Pace pace_;
   Clock::time_point beginning_;
   Tensors gradient_;
-  bool broken_ = false;  // The loss is no number any more.
+  bool broken_ = false;  // The loss is not finite any more.
   WorkerTimes times_;    // Sums until the end.
   std::vector<double> late_;
   Outcome outcome_;
@@ -107,7 +107,7 @@ Views Training::values() const {
   return views;
 }
 
-/// Those that are in the values. The servers count the broadcast, too.
+/// Gradients in the values. The servers count the broadcast, too.
 double Training::gradients() const {
   const stretto::StepInfo info = parameters_.info();
   const auto workers = static_cast<double>(worker_.size());
@@ -122,7 +122,7 @@ double Training::gradients() const {
   return applied + steps + 1 - static_cast<double>(info.value.applied);
 }
 
-/// Where workers wait for one another, all must do equally many steps.
+/// If workers wait for each other, all must do the same number of steps.
 bool Training::done() const {
   const Mode mode = settings_.options.mode;
   if (mode == Mode::kAsync || mode == Mode::kEagerAsync) {
@@ -174,7 +174,7 @@ Status Training::run() {
   return share_times();
 }
 
-/// Everybody's times to everybody: a sum in which each has a place.
+/// Shares the times of all workers: a sum in which each worker fills its own elements.
 Status Training::share_times() {
   std::ranges::sort(late_);
   const double steps = std::max(1.0, times_.steps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker's training: gradients whose computing takes a given time, and what is remembered of it
-// to be looked at afterwards. Nothing is evaluated while the clock runs.
+// One worker's training: gradients with a given computation time, and snapshots that are evaluated
+// afterwards, outside the measured time.
 #pragma once
 
 #include <stretto/worker.h>
@@ -13,32 +13,32 @@
 
 namespace converge {
 
-/// What worker 0 had at one time.
+/// The values of worker 0 at one time.
 struct Snapshot {
-  double seconds = 0;    ///< Since all began.
-  double gradients = 0;  ///< In the values, of all workers together.
+  double seconds = 0;    ///< Since the common start.
+  double gradients = 0;  ///< Gradients of all workers in the values.
   Tensors values;
 };
 
-/// What became of one worker's time; means are over its steps.
+/// How one worker spent its time; means are over its steps.
 struct WorkerTimes {
   double steps = 0;
-  double seconds = 0;      ///< From the common beginning until it had done its last step.
+  double seconds = 0;      ///< From the common start to the end of its last step.
   double exchange_ms = 0;  ///< Mean time in Parameters::step.
   double late_ms = 0;      ///< Mean time by which computing ended after its deadline,
   double late_p99_ms = 0;  ///< and the 99th percentile.
-  double staleness = 0;    ///< Mean, as the rate rule saw it.
-  double factor = 0;       ///< Mean.
+  double staleness = 0;    ///< Mean, as the rate rule measured it.
+  double factor = 0;       ///< Mean factor of the rate rule.
 };
 
 struct Outcome {
-  std::vector<Snapshot> snapshots;   ///< Worker 0; the last is of after finish().
-  std::vector<WorkerTimes> workers;  ///< All.
-  Usage before;                      ///< When all began,
-  Usage after;                       ///< and when this worker had done its last step.
+  std::vector<Snapshot> snapshots;   ///< Of worker 0; the last is from after finish().
+  std::vector<WorkerTimes> workers;  ///< Of all workers.
+  Usage before;                      ///< At the common start,
+  Usage after;                       ///< and after this worker's last step.
 };
 
-/// Trains until there are settings.gradients. All workers must call it.
+/// Trains until settings.gradients have been applied. All workers must call it.
 stretto::Result<Outcome> train(stretto::Worker& worker, const Settings& settings, Task& task);
 
 }  // namespace converge

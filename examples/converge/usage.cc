@@ -24,7 +24,7 @@ Process read_process(const std::filesystem::path& folder) {
   std::ifstream file(folder / "stat");
   std::string line;
   std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');  // The name may have anything in it.
+  const std::size_t name_end = line.rfind(')');  // The name may contain ')'.
   if (name_end == std::string::npos) return {};
   std::istringstream fields(line.substr(name_end + 1));
   std::string state;
@@ -39,7 +39,7 @@ Process read_process(const std::filesystem::path& folder) {
   return process;
 }
 
-/// All that is neither idle nor waiting for a disk: the fields 4 and 5 of the first line.
+/// All time except idle and I/O wait (fields 4 and 5 of the first line).
 double machine_seconds() {
   std::ifstream file("/proc/stat");
   std::string name;

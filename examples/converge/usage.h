@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the processors a job uses, and how much the machine is used at all: what tells a run
-// that measured training from one that measured a machine too busy for it.
+// Processor time of a job and of its machine: shows whether a run measured training, or only a
+// machine that was too busy.
 #pragma once
 
 namespace converge {
 
 /// Processor time up to now, in seconds.
 struct Usage {
-  double job = 0;      ///< Of this process and of those with the same parent: the whole job, if the
-                       ///< launcher started it.
-  int processes = 0;   ///< That many.
-  double machine = 0;  ///< Of all processors, by whomever.
+  double job = 0;      ///< Of this process and its siblings: the whole job, if the launcher
+                       ///< started it.
+  int processes = 0;   ///< Number of these processes.
+  double machine = 0;  ///< Busy time of all processors.
   int processors = 1;
 };
 
-/// From /proc. What cannot be read there counts 0.
+/// Reads /proc. Unreadable values count 0.
 Usage usage_now();
 
 }  // namespace converge

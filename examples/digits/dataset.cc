@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the digits line by line. The file is the user's, so every refusal says where and what.
+// Reads the digits line by line. Users provide the file, so every error names the line and cause.
 #include "examples/digits/dataset.h"
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ constexpr unsigned kPixelMax = 16;
 constexpr std::size_t kFields = kPixels + 1;
 constexpr std::uintmax_t kFileBytesMax = 64 << 20;
 
-/// Takes what stands before the next `separator`, or all, off the front of `text`.
+/// Removes and returns the text before the next `separator`, or all of `text`.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view taken = text.substr(0, end);
@@ -33,7 +33,7 @@ std::string_view take_until(std::string_view& text, char separator) {
   return taken;
 }
 
-/// What a refusal quotes: short, and in printable characters.
+/// The quoted text of an error: short, and in printable characters.
 std::string quoted(std::string_view found) {
   constexpr std::size_t kShown = 20;
   std::string shown(found.substr(0, kShown));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the digits example that need no network: what the CSV reader refuses and how it says
-// so, the split and the shards, the gradient against finite differences, and that it learns at all.
+// Tests of the digits example without a network: errors of the CSV reader, split and shards, the
+// gradient against finite differences, and that training succeeds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::string line_of(const std::string& pixel, const std::string& label) {
   return line + "," + label + "\n";
 }
 
-/// Four good lines, then `line`: an error in it must be told as line 5's.
+/// Four valid lines, then `line`: its error must name line 5.
 std::string refusal_of(const std::string& line) {
   std::string text;
   for (int i = 0; i < 4; ++i) text += line_of("16", "7");
@@ -254,7 +254,7 @@ TEST(Records, MagnifiedPicturesAreTheSame) {
     const std::string path = *write_records(samples, folder, magnify);
     EXPECT_EQ(std::filesystem::file_size(path), record_bytes(magnify));
     RecordBatches batches = *RecordBatches::open(path, magnify, 1, 1, 0, 1);
-    bool same = false;  // Half of them are moved.
+    bool same = false;  // Half of the samples are shifted.
     for (int i = 0; i < 50 && !same; ++i) {
       const Sample taken = (*batches.next())[0];
       same = taken.pixels == samples[0].pixels && taken.label == 7;

@@ -11,7 +11,7 @@ namespace digits {
 
 namespace {
 
-/// What one sample makes of the layers.
+/// The outputs of the layers for one sample.
 struct Activations {
   std::vector<float> hidden;
   std::array<float, kClasses> logits = {};
@@ -64,7 +64,7 @@ void backward(const Views& parameters, const Sample& sample, std::vector<float>&
               std::span<const float> by_logits, Tensors& gradient) {
   add_scaled(gradient[kOutputBias], 1, by_logits);
   for (std::size_t h = 0; h < hidden.size(); ++h) {
-    if (hidden[h] <= 0) continue;  // A unit that is off passes nothing on; it stays 0 below.
+    if (hidden[h] <= 0) continue;  // An inactive unit passes no gradient; it stays 0.
     add_scaled(row_of(gradient[kOutputWeight], h, kClasses), hidden[h], by_logits);
     const std::span<const float> weights = row_of(parameters[kOutputWeight], h, kClasses);
     hidden[h] = std::inner_product(weights.begin(), weights.end(), by_logits.begin(), 0.0F);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records are written under another name first, and then given theirs at once.
+// Writes records under a temporary name and then renames the file.
 #include "examples/digits/records.h"
 
 #include <fmt/core.h>
@@ -23,7 +23,7 @@ using stretto::Status;
 constexpr float kPixelScale = 16;
 constexpr std::size_t kWidth = 8;
 
-// Each pixel is the mean of those that it was magnified to. By the reader's threads.
+// Each pixel is the mean of its magnified square. Thread: the reader's.
 Result<std::any> sample_in(std::span<const std::byte> record, std::size_t magnify) {
   std::array<std::uint64_t, kPixels> sums{};
   const std::size_t width = kWidth * magnify;
@@ -111,7 +111,7 @@ Result<std::span<const Sample>> RecordBatches::next() {
     Result<std::optional<stretto::input::Sample>> record = reader_.next();
     if (!record.ok()) return record.status();
     if (!*record) {
-      filled = 0;  // What is left at the end of a pass and fills no batch is skipped.
+      filled = 0;  // Skips an incomplete batch at the end of a pass.
       continue;
     }
     batch_[filled++] = perhaps_moved(std::any_cast<const Sample&>((*record)->decoded), random_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags, and the limits that their values must keep.
+// The flags, and the limits of their values.
 #include "examples/digits/settings.h"
 
 #include <fmt/core.h>
@@ -42,7 +42,7 @@ constexpr std::uint32_t kBatchMax = 100'000;
 constexpr std::uint32_t kHiddenMax = 1 << 16;
 constexpr double kRateMax = 100;
 
-/// The file in the source tree, or, where that has gone, one beside the program.
+/// The file in the source tree; if that is missing, the copy beside the program.
 std::string default_data() {
   std::error_code error;
   if (std::filesystem::exists(STRETTO_DIGITS_DATA, error)) return STRETTO_DIGITS_DATA;

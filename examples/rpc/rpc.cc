@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and answers. `rpc` plays both ends in one process; `rpc serve` listens until its input ends
-// and prints where; `rpc ADDRESS TEXT` calls it.
+// RPC calls and responses. `rpc` runs client and server in one process; `rpc serve` prints its
+// address and serves until its input ends; `rpc ADDRESS TEXT` calls it.
 #include <stretto/rpc.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ void call(const std::string& address, const std::string& text) {
   rpc::Endpoint client = rpc::Endpoint::open().or_exit();
   const rpc::Peer peer = client.connect(address).or_exit();
   const rpc::Call large = client.call(peer, "shout", std::string(32 << 20, '.'));
-  const rpc::Call urgent = client.call(peer, "shout", text, {.priority = 5});  // Goes in between.
+  const rpc::Call urgent = client.call(peer, "shout", text, {.priority = 5});  // Overtakes `large`.
   std::puts(std::string(urgent.wait().or_exit().text()).c_str());
   large.cancel();
 }

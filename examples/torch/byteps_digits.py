@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training script as users of BytePS have theirs: of what it imports only byteps.torch knows of
-other workers. It runs under bpslaunch as well as under stretto-launch.
+"""A training script in the style of BytePS: only its import byteps.torch knows about other
+workers. It runs under bpslaunch as well as under stretto-launch.
 
     stretto-launch -n 2 -s 2 -- python3 examples/torch/byteps_digits.py
 """
@@ -49,7 +49,7 @@ def parse():
 
 
 def loaders(arguments):
-    """(training, its sampler, testing, its sampler): every worker has its share of both."""
+    """(training, its sampler, testing, its sampler): each worker has a shard of both."""
     made = []
     for images, labels in datasets.digits():
         dataset = TensorDataset(images, labels)
@@ -59,7 +59,7 @@ def loaders(arguments):
 
 
 def train(epoch, model, device, loader, sampler, optimizer, arguments):
-    """One pass over this worker's share."""
+    """One pass over this worker's shard."""
     model.train()
     sampler.set_epoch(epoch)
     for step, (data, target) in enumerate(loader):
@@ -79,7 +79,7 @@ def metric_average(value, name):
 
 
 def test(model, device, loader, sampler):
-    """Loss and accuracy on the test images, of which each worker looks at its share."""
+    """Loss and accuracy on the test images, of which each worker evaluates its shard."""
     model.eval()
     loss, right = 0.0, 0.0
     with torch.no_grad():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples train on. Nothing is downloaded: pictures of digits from this repository, and a
-text that every Debian has. This file knows nothing of several workers.
+"""The data sets of the examples, without downloads: pictures of digits from this repository, and a
+text that every Debian has. This file does not depend on the number of workers.
 """
 
 import math
@@ -14,7 +14,7 @@ import torch
 _DIGITS = pathlib.Path(__file__).resolve().parents[1] / "digits" / "data" / "digits.csv"
 _PIXELS = 8
 _BRIGHTEST = 16.0
-_EVERY = 5  # The 5th, 10th, 15th ... line is for testing, as in the C++ example.
+_EVERY = 5  # Every 5th line is for testing, as in the C++ example.
 _LEAST_CHARACTERS = 4096
 
 
@@ -27,7 +27,7 @@ def _read(path, what, flag):
 
 def digits(path=None):
     """(images, labels) for training and (images, labels) for testing: 1 x 8 x 8 pixels from 0 to
-    1, and whole numbers from 0 to 9. Ends the program if the file cannot be read."""
+    1, and integers from 0 to 9. Ends the program if the file cannot be read."""
     path = path or _DIGITS
     rows = []
     for number, line in enumerate(_read(path, "digits", "--data").splitlines(), start=1):
@@ -46,9 +46,9 @@ def digits(path=None):
 
 
 def write_digits(images, labels, folder, magnify=1):
-    """The samples as a TFRecord file in that folder: 8 N x 8 N pixels, where N is `magnify`, and a
-    digit, one byte each. Several workers may do so at the same time: the file appears whole. Its
-    path."""
+    """Writes the samples as a TFRecord file to `folder`: 8 N x 8 N pixels, where N is `magnify`,
+    and a digit, one byte each. Returns its path. Several workers may write at the same time: the
+    file appears atomically."""
     from stretto.input import write_tfrecord  # pylint: disable=import-outside-toplevel
     path = pathlib.Path(folder) / "digits-train.tfrecord"
     unfinished = path.with_name(f"{path.name}.{os.getpid()}")
@@ -66,8 +66,8 @@ def write_digits(images, labels, folder, magnify=1):
 
 
 def decode_digit(record):
-    """(image, label) of a record that write_digits wrote: each pixel is the mean of those that it
-    was magnified to. For any thread."""
+    """(image, label) of a record that write_digits wrote: each pixel is the mean of its
+    magnified square. Thread: any."""
     pixels = numpy.frombuffer(record, numpy.uint8)[:-1]
     magnify = math.isqrt(pixels.size) // _PIXELS
     picture = pixels.reshape(_PIXELS, magnify, _PIXELS, magnify).mean(axis=(1, 3))
@@ -75,8 +75,8 @@ def decode_digit(record):
 
 
 def characters(path):
-    """The text as numbers from 0, one a character; how many different ones there are; and the
-    place from which on it is for testing: its last tenth. Ends the program if the file cannot be
+    """The text as a number from 0 for each character; the number of different characters; and the
+    index where the test part, the last tenth, begins. Ends the program if the file cannot be
     read."""
     text = _read(path, "text", "--text")
     if len(text) < _LEAST_CHARACTERS:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of experiments/compare/local_churn: computes until the given second of the clock, or
-until it is told to go, and says which share of its time it computed and what it had after each
-round."""
+until it must leave. It prints the fraction of its time that it computed, and a digest of its values
+after each round."""
 
 import argparse
 import atexit
@@ -16,7 +16,7 @@ import stretto.torch as st
 
 
 def main():
-    """Prints digests by round, and the result as it ends."""
+    """Prints digests by round, and the result at the end."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--until", type=float)
     parser.add_argument("--every", type=int)
@@ -46,11 +46,11 @@ def main():
         computed = time.monotonic() - before
         optimizer.step()
         now = time.monotonic()
-        # The inner optimizer computes, too: as long as it usually takes, whatever else there was.
+        # The inner optimizer computes, too: its time counts up to its median.
         inner.append(now - before - computed)
         computed += min(inner[-1], statistics.median(inner[-50:]))
         if last is None:
-            # Its first step gets what the others have, and waits for their round.
+            # The first step gets the peers' state, and waits for their round.
             last, began = optimizer.outer_round, now
             known["parameters"] = sum(each.numel() for each in model.parameters())
             continue
@@ -65,7 +65,7 @@ def main():
                 digest.update(value.detach().contiguous().numpy().tobytes())
             print("round", json.dumps({"round": last, "digest": digest.hexdigest()[:16]}),
                   flush=True)
-            began += time.monotonic() - before  # That is the measurement's.
+            began += time.monotonic() - before  # Excludes the measurement.
 
 
 main()

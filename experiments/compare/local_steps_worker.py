@@ -17,11 +17,11 @@ import datasets  # pylint: disable=wrong-import-position
 
 TARGETS = {"digits": 0.97, "wide": 0.97}
 BATCH = 32
-LOOK = 20  # Steps, at least.
+LOOK = 20  # Steps between checks, at least.
 
 
 def model_of(task):
-    """The same at all."""
+    """The model, equal at all workers."""
     torch.manual_seed(1)
     if task == "digits":
         return torch.nn.Sequential(
@@ -34,7 +34,7 @@ def model_of(task):
 
 
 def reached(model, optimizer, images, labels):
-    """The share that is recognised by the values of the last round."""
+    """The accuracy with the values of the last round."""
     values = {name: value for name, value in optimizer.outer_values().items()}
     mine = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(values)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains small models through real processes in every mode, with and without a straggler, at every
-step size that is given and from several seeds, and writes one line a run to DIR/runs.csv. Started
-again, it goes on where it was.
+given step size and from several seeds, and writes one line a run to DIR/runs.csv. A later start
+resumes the grid.
 
   experiments/converge/converge.py --out DIR --tasks softmax,mlp --slow 1,6 --jobs 2
   experiments/converge/converge.py --out DIR --short
@@ -21,7 +21,7 @@ import sys
 import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TASKS = {"softmax": 0.92, "mlp": 0.94, "conv": 0.95, "clusters": 0.93}  # And accuracies wanted.
+TASKS = {"softmax": 0.92, "mlp": 0.94, "conv": 0.95, "clusters": 0.93}  # With target accuracies.
 MODES = ("sync", "eager", "bounded", "async", "eager_async")
 STALE = ("bounded", "async", "eager_async")  # Rules count where gradients are stale.
 RULES = ("constant", "inverse", "inverse_root", "relative", "compensated")
@@ -57,7 +57,7 @@ class Cell:
     servers: int = 2
 
     def command(self, folder):
-        """What starts it, with the programs in `folder`."""
+        """The command that starts the run, with the programs in `folder`."""
         words = [str(folder / "stretto-launch"), "--workers", str(self.workers), "--servers",
                  str(self.servers), "--", str(folder / "stretto-converge")]
         for name in SETTINGS:
@@ -67,14 +67,14 @@ class Cell:
 
 
 def _middle(numbers):
-    """The mean; of none, or if one is missing: None."""
+    """The mean; None if there are no numbers or one is missing."""
     if not numbers or None in numbers:
         return None
     return sum(numbers) / len(numbers)
 
 
 def results_of(told):
-    """The columns of RESULTS from a run's line of JSON. The last worker is the slow one."""
+    """The columns of RESULTS from a run's line of JSON. The last worker is the straggler."""
     found = {name: told[name] for name in RESULTS if name in told and name not in (
         "exchange_ms", "late_ms", "late_p99_ms")}
     for name, source in (("steps_per_s", "steps_per_s"), ("staleness", "staleness"),
@@ -88,8 +88,7 @@ def results_of(told):
 
 
 def judge(cell, found, most_cpu, most_late):
-    """`ok`, or why a run does not count: the processors had too much to do, by this job or by
-    whatever else ran, or steps took longer than they should."""
+    """`ok`, or why a run is invalid: the processors were too busy, or steps took too long."""
     if found["machine_cpu"] > most_cpu:
         return "busy"
     if found["late_ms"] > most_late * cell.step_ms:
@@ -98,13 +97,12 @@ def judge(cell, found, most_cpu, most_late):
 
 
 class Runs:
-    """The runs that there are, in DIR/runs.csv; the curves of those that count are in
-    DIR/curves.jsonl."""
+    """The runs in DIR/runs.csv; the curves of valid runs are in DIR/curves.jsonl."""
 
     def __init__(self, folder):
         self._lock = threading.Lock()
         self._rows = {}
-        self._tries = {}  # Of this time; what failed yesterday may go well today.
+        self._tries = {}  # Of this start only: a run that failed before may succeed now.
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._file = self.folder / "runs.csv"
@@ -121,17 +119,17 @@ class Runs:
             file.write(text)
 
     def get(self, cell):
-        """The run's row, None if there is none that counts."""
+        """The row of a valid run, or None."""
         with self._lock:
             return self._rows.get(cell)
 
     def wanted(self, cell):
-        """True if it has to be run, again or for the first time."""
+        """True if the cell must be run, again or for the first time."""
         with self._lock:
             return cell not in self._rows and self._tries.get(cell, 0) < MOST_TRIES
 
     def add(self, cell, row, curve):
-        """Appends a run, whether it counts or not."""
+        """Appends a run, valid or not."""
         line = ",".join(_word(row.get(name)) for name in COLUMNS) + "\n"
         with self._lock:
             self._tries[cell] = self._tries.get(cell, 0) + 1
@@ -155,7 +153,7 @@ def _parsed(name, word):
 
 
 def read_runs(path):
-    """(Cell, row) of each line of a file of runs; numbers are numbers, what is missing None."""
+    """(Cell, row) of each line of a file of runs; numbers are parsed, missing values are None."""
     found = []
     with open(path, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
@@ -170,14 +168,14 @@ def read_runs(path):
 
 @dataclasses.dataclass
 class Machine:
-    """Where runs are made, and what makes one not count."""
+    """The machine of the runs, and the limits for valid runs."""
     programs: pathlib.Path
     jobs: int = 1
     most_cpu: float = 0.7
     most_late: float = 0.1
 
     def run(self, cell, runs):
-        """Runs the cell, until it counts or has been tried often enough; returns its last row."""
+        """Runs the cell until a run is valid or MOST_TRIES is reached; returns its last row."""
         row = runs.get(cell)
         while runs.wanted(cell):
             row, curve = self._try(cell)
@@ -203,8 +201,8 @@ class Machine:
 
 
 def cells_of(found):
-    """Every cell of the grid. Each seed comes with all stragglers and modes before the next, so
-    that a busy minute hits all alike; mode eager comes with and without warm-up."""
+    """Every cell of the grid. A seed runs with all stragglers and modes before the next seed, so
+    that a busy minute affects all equally. Mode eager runs with and without warm-up."""
     for task, seed, slow, mode in itertools.product(found.tasks, range(1, found.seeds + 1),
                                                     found.slow, found.modes):
         rules = found.rules if mode in STALE else ("constant",)
@@ -215,19 +213,19 @@ def cells_of(found):
 
 
 def short_cells(found):
-    """A small run of each mode, of a second or two. Nothing is judged by it."""
+    """A small run of each mode, of a second or two. No result depends on it."""
     return [Cell(found.tasks[0], mode, "relative" if mode in STALE else "constant", slow=2,
                  rate=0.1, gradients=160, step_ms=2, target=0.5, workers=2, servers=1)
             for mode in found.modes]
 
 
 def with_underscores(name):
-    """As the programs have it: "eager-async" is "eager_async"."""
+    """The programs' spelling: "eager-async" is "eager_async"."""
     return name.replace("-", "_")
 
 
 def arguments(words):
-    """Of the command line."""
+    """Parses the command line."""
     def listed(kind):
         return lambda text: [kind(word) for word in text.split(",")]
 
@@ -266,12 +264,12 @@ def arguments(words):
 
 
 def main(words):
-    """The whole grid; status 1 if a run of the short form could not be made."""
+    """The whole grid; status 1 if a run of the short form failed."""
     found = arguments(words)
     runs = Runs(found.out)
     machine = Machine(found.programs, found.jobs, found.most_cpu, found.most_late)
     if found.short:
-        machine.most_cpu = machine.most_late = float("inf")  # Whether it works, not how fast.
+        machine.most_cpu = machine.most_late = float("inf")  # Tests function, not speed.
     with concurrent.futures.ThreadPoolExecutor(found.jobs) as pool:
         rows = list(pool.map(lambda cell: machine.run(cell, runs),
                              short_cells(found) if found.short else cells_of(found)))

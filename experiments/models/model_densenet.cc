@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DenseNet-121 (Huang et al., CVPR 2017) in the form that torchvision gave it: 364 tensors, of
-// which 242 are the two of a batch normalisation. Times are sums of PipeDream's published profile,
-// as of the other CNNs (models.cc), without its input.
+// DenseNet-121 (Huang et al., CVPR 2017) in torchvision's form: 364 tensors, of which 242 belong to
+// batch normalisations. Times are sums of PipeDream's published profile, as for the other CNNs
+// (models.cc), without its input.
 #include "experiments/models/model_builder.h"
 
 namespace stretto::bench::experiments {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kGrowth = 32;
 
-// Normalised, 1x1; normalised, 3x3.
+// Normalisation and 1x1 convolution, then normalisation and 3x3 convolution.
 Activation dense_layer(ModelBuilder& build, const std::string& name, const Activation& input) {
   Activation at = build.norm(name + ".norm1", input);
   at = build.conv(name + ".conv1", at, {.channels = 4 * kGrowth}, false);
@@ -38,7 +38,7 @@ Model densenet121() {
     }
   }
   at = build.norm("norm5", at);
-  at.height = at.width = 1;  // The mean over the area.
+  at.height = at.width = 1;  // Mean pooling over the area.
   build.full("classifier", at, 1000);
   return build.take();
 }

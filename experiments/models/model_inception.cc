@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inception-v3 (Szegedy et al., CVPR 2016) in the form that torchvision gave it, with its auxiliary
-// head. Branches of a block stand side by side in the graph.
+// Inception-v3 (Szegedy et al., CVPR 2016) in torchvision's form, with its auxiliary head. Branches
+// of a block are parallel in the graph.
 #include "experiments/models/model_builder.h"
 
 namespace stretto::bench::experiments {
@@ -26,7 +26,7 @@ class Inception {
     next_ = 0;
   }
 
-  /// One after another.
+  /// Applies the filters in sequence.
   Activation run(Activation at, std::initializer_list<Filter> filters) {
     for (const Filter& filter : filters) {
       at = build_.conv_norm(fmt::format("{}.{}", block_, next_++), at, filter);
@@ -34,7 +34,7 @@ class Inception {
     return at;
   }
 
-  // Blocks of an area of 35 x 35.
+  // A block with an area of 35 x 35.
   Activation a(const Activation& in, std::uint64_t pool_channels) {
     const Filter three{.channels = 96, .kernel = 3, .padding = 1};
     return joined({run(in, {{.channels = 64}}),
@@ -50,7 +50,7 @@ class Inception {
                    pooled(in, 3, 2, 0)});
   }
 
-  // Of 17 x 17: squares of 7 taken apart into rows and columns.
+  // A block of 17 x 17: 7 x 7 filters are factored into rows and columns.
   Activation c(const Activation& in, std::uint64_t middle) {
     return joined({run(in, {{.channels = 192}}),
                    run(in, {{.channels = middle}, row(middle, 7), column(192, 7)}),
@@ -70,7 +70,7 @@ class Inception {
                    pooled(in, 3, 2, 0)});
   }
 
-  // Of 8 x 8: rows and columns side by side.
+  // A block of 8 x 8: row and column filters in parallel.
   Activation e(const Activation& in) {
     std::vector<Activation> branches{run(in, {{.channels = 320}})};
     const Activation narrow = run(in, {{.channels = 384}});

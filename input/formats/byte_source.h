@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: bytes that can be read from any place, so that what walks through a file's headers can be
-// tested, and fuzzed, on memory.
+// Source: bytes with random access, so that parsers of file headers can be tested and fuzzed on
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace stretto::input {
 
-/// Where a sample lies in its file.
+/// The range of a sample in its file.
 struct Extent {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -25,9 +25,9 @@ struct Extent {
 class Source {
  public:
   virtual ~Source() = default;
-  /// Fills `into` from `offset` on; fewer bytes only at the end.
+  /// Reads into `into` from `offset` on; fewer bytes only at the end.
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) = 0;
-  /// Bytes that there are.
+  /// Total number of bytes.
   virtual std::uint64_t size() const = 0;
 };
 
@@ -47,8 +47,8 @@ class MemorySource final : public Source {
   std::span<const std::byte> bytes_;
 };
 
-/// A window on a source, for small looks that mostly go forwards: large reads where headers lie
-/// close together, small ones where they do not. Thread: user.
+/// A window on a source for small reads that mostly go forwards. It reads large blocks where
+/// headers are close together, and small blocks elsewhere. Thread: user.
 class Glimpse {
  public:
   explicit Glimpse(Source& source) : source_(source) {}

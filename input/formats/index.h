@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index: where every sample of a data set is. Made once, when a reader opens; samples are numbered
-// through all files, so that an order is an order of numbers.
+// Index: the location of every sample of a data set. A reader builds it once at open; samples are
+// numbered across all files, so that an order is a permutation of numbers.
 #pragma once
 
 #include <memory>
@@ -12,24 +12,24 @@
 
 namespace stretto::input {
 
-/// Where one sample is.
+/// The location of one sample.
 struct Place {
   std::uint32_t file = 0;
   Extent extent;
 };
 
-/// Thread: any (nothing changes it).
+/// Thread: any (immutable).
 class Index {
  public:
   struct File {
     std::shared_ptr<const std::string> path;
     std::uint64_t bytes = 0;
     std::uint64_t first = 0;      ///< Number of its first sample.
-    std::vector<Extent> extents;  ///< None where they follow from the size.
+    std::vector<Extent> extents;  ///< Empty if they follow from the size.
   };
 
-  /// Looks at all files, several at a time. With kSkip a file that cannot be read is left out and
-  /// its error added to `problems`; else the first error, in the order of paths, is returned.
+  /// Scans all files, several at a time. With kSkip it skips an unreadable file and adds the error
+  /// to `problems`; else it returns the first error, in the order of paths.
   static Result<Index> build(const Options& options, std::vector<Status>& problems);
 
   std::uint64_t samples() const { return samples_; }
@@ -37,7 +37,7 @@ class Index {
   const std::vector<File>& files() const { return files_; }
   std::uint32_t file_of(std::uint64_t sample) const;
   Place place(std::uint64_t sample) const;
-  /// Of the files' names (not their folders), sizes and where samples are; equal at workers that
+  /// Hash of the files' names (without folders), sizes and sample locations; equal on workers that
   /// see the same data set.
   std::uint64_t fingerprint() const;
 

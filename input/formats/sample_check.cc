@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function decides by the format; the parsers do the work.
+// Dispatches by the format; the parsers do the work.
 #include "input/formats/sample_check.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ Status check_tar(const Rules& rules, std::span<const std::byte> bytes, Sample& s
   sample.bytes = bytes;
   sample.key = read->key;
   for (const auto& [name, content] : read->members) sample.members.push_back({name, content});
-  // The names are no bytes of the file (a pax header may have them), so the lease keeps both.
+  // Names may come from a pax header and not from the sample's bytes, so the lease keeps both.
   sample.lease = std::make_shared<
       std::pair<std::shared_ptr<const void>, std::shared_ptr<const std::vector<std::string>>>>(
       std::move(sample.lease), read->names);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the bytes of an extent to a sample, or to why they are none. Pure.
+// Converts the bytes of an extent to a sample, or returns the error in them. Pure.
 #pragma once
 
 #include "stretto/input.h"
 
 namespace stretto::input {
 
-/// What samples must be like.
+/// Requirements on samples.
 struct Rules {
   Format format = Format::kFiles;
   std::uint64_t record_bytes = 0;
@@ -14,8 +14,8 @@ struct Rules {
   bool check_crc = true;
 };
 
-/// Fills in bytes, members and key of `sample`, whose lease, if it has one, keeps `bytes`.
-/// kMalformed says what is wrong, without the file's name.
+/// Fills in bytes, members and key of `sample`, whose lease, if any, keeps `bytes` alive. Errors:
+/// kMalformed with the cause, without the file's name.
 Status check(const Rules& rules, std::span<const std::byte> bytes, Sample& sample);
 
 }  // namespace stretto::input

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StoredIndex: where the records of a large file are, kept on disk, so that opening a data set
-// again does not read all of it again. What is kept holds for one path, size, time of change,
-// format and limit; anything else, and anything that is not whole, is as if it were not there.
+// StoredIndex: the locations of the records of a large file, kept on disk, so that a data set is
+// not read again at each open. An index is valid for one path, size, change time, format and limit;
+// any other index, or a damaged index, is ignored.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,9 @@ struct stat;
 
 namespace stretto::input {
 
-/// What an index is of. Each change of the file changes `changed_ns`, which no program can set.
+/// The identity of an index. Each change of the file changes `changed_ns`; programs cannot set it.
 struct IndexKey {
-  std::string path;  ///< From the root on.
+  std::string path;  ///< Absolute.
   Format format = Format::kTfRecord;
   std::uint64_t max_sample_bytes = 0;
   std::uint64_t bytes = 0;
@@ -30,26 +30,26 @@ struct IndexKey {
 
 IndexKey index_key(const Options& options, const std::string& path, const struct stat& about);
 
-/// As it stands in its file.
+/// The content of an index file.
 std::string encode_index(const IndexKey& key, const std::vector<Extent>& extents);
-/// kMismatch if it is another key's, kMalformed if its checksum or its numbers cannot be: extents
-/// are one behind the other, and lie in a file of the key's size.
+/// Errors: kMismatch for another key; kMalformed for a wrong checksum, or for extents that are out
+/// of order or exceed the file size of the key.
 Result<std::vector<Extent>> decode_index(const IndexKey& key, std::string_view bytes);
 
-/// A folder of indexes. Thread: any. Several processes may share it: a file appears in it whole,
-/// and of two that are the same the last one stays.
+/// A folder of indexes. Thread: any. Several processes may share it: files appear atomically, and
+/// the later of two equal files stays.
 class IndexFolder {
  public:
-  /// An empty path: nothing is kept.
+  /// With an empty path nothing is stored.
   explicit IndexFolder(std::string path) : path_(std::move(path)) {}
 
   /// Files below this size are read as fast as their index would be.
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 20;
 
   std::optional<std::vector<Extent>> load(const IndexKey& key) const;
-  /// What cannot be kept is found again next time: the first failure is logged.
+  /// After a failed store the next reader scans the file again. Only the first failure is logged.
   void store(const IndexKey& key, const std::vector<Extent>& extents);
-  /// The file of a key.
+  /// The path of a key's index file.
   std::string file_of(const IndexKey& key) const;
 
  private:

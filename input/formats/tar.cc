@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers are believed only with their checksum, sizes only if the archive has room for them.
+// Trusts headers only with a valid checksum, and sizes only if the archive has room for them.
 #include "input/formats/tar.h"
 
 #include <fmt/core.h>
@@ -13,8 +13,8 @@ namespace stretto::input {
 namespace {
 
 constexpr std::size_t kMostNameBytes = std::size_t{64} << 10;   // Of a pax header or a long name.
-constexpr std::size_t kMostHeaders = 64;                        // Before one file.
-constexpr std::uint64_t kMostWrong = std::uint64_t{128} << 10;  // Read again for its error.
+constexpr std::size_t kMostHeaders = 64;                        // Extended headers before one file.
+constexpr std::uint64_t kMostWrong = std::uint64_t{128} << 10;  // Of a bad header, re-read later.
 
 struct Field {
   std::size_t offset;
@@ -70,14 +70,14 @@ std::uint64_t padded(std::uint64_t bytes) {
   return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
 
-// What extended headers say of the file that they precede.
+// The attributes that extended headers give the next file.
 struct Extended {
   std::optional<std::string> path;
   std::optional<std::uint64_t> size;
   bool sparse = false;
 };
 
-// Records of a pax header: "length key=value\n". False if they are not that.
+// Parses the records of a pax header: "length key=value\n". False if they are malformed.
 bool read_pax(std::string_view text, Extended& extended) {
   while (!text.empty() && text.front() != '\0') {
     std::size_t length = 0;
@@ -114,12 +114,12 @@ std::string path_of(std::span<const std::byte> block) {
 
 Status malformed(std::string words) { return {Code::kMalformed, std::move(words)}; }
 
-// What has headers of its own to say: pax, its globals, Solaris' pax, GNU's long names.
+// The types of extended headers: pax, global pax, Solaris' pax, GNU's long names.
 bool is_extended(char type) {
   return type == 'x' || type == 'g' || type == 'X' || type == 'L' || type == 'K';
 }
 
-// Takes in an extended header ('x' pax, 'L' a long name; the others tell nothing we need).
+// Reads an extended header ('x' pax, 'L' long name); the reader needs no other type.
 Status read_extended(Glimpse& glimpse, char type, std::uint64_t data, std::uint64_t size,
                      Extended& extended) {
   if (type != 'x' && type != 'L') return {};
@@ -134,13 +134,13 @@ Status read_extended(Glimpse& glimpse, char type, std::uint64_t data, std::uint6
   return {};
 }
 
-// A header's block: right, zero (the end), or why not.
+// A valid header, or the end of the archive (a zero block).
 struct TarHeader {
   bool end = false;
   char type = '0';
   std::uint64_t size = 0;
   std::string path;
-  std::string link;  // Where a link leads.
+  std::string link;  // Target of a link.
 };
 
 Result<TarHeader> read_header(Glimpse& glimpse, std::uint64_t offset) {
@@ -166,12 +166,12 @@ Result<TarHeader> read_header(Glimpse& glimpse, std::uint64_t offset) {
                    .link = std::string(text_of(*block, kLink))};
 }
 
-// Links, devices, folders and pipes have no bytes, whatever their size says.
+// Links, devices, folders and pipes have no bytes, whatever their size field.
 bool has_no_bytes(char type) { return type >= '1' && type <= '6'; }
 bool is_link(char type) { return type == '1' || type == '2'; }
 bool is_regular(char type) { return type == '0' || type == '\0' || type == '7'; }
 
-// Why a file's bytes are not to be had; empty if they are.
+// Why a file's bytes are unavailable; empty if they are available.
 std::string refusal_of(const TarHeader& header, const std::string& path, bool sparse) {
   if (is_link(header.type)) {
     return fmt::format(
@@ -190,7 +190,7 @@ struct MemberName {
   std::string_view extension;
 };
 
-// "a/b/c.seg.png": "a/b/c" and "seg.png". None for what WebDataset takes for no part of a sample.
+// "a/b/c.seg.png": "a/b/c" and "seg.png". None for files that WebDataset does not use.
 std::optional<MemberName> split(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t base = slash == std::string_view::npos ? 0 : slash + 1;
@@ -201,7 +201,7 @@ std::optional<MemberName> split(std::string_view path) {
   return MemberName{path.substr(0, dot), path.substr(dot + 1)};
 }
 
-// As WebDataset calls the parts of a sample; of letters beyond ASCII only it changes the case.
+// Names of parts in lower case, as in WebDataset, but without its case changes beyond ASCII.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& letter : lower) {
@@ -210,7 +210,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// Puts neighbours together as the walk meets them.
+// Groups adjacent files with one key into samples.
 class Grouping {
  public:
   explicit Grouping(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
@@ -221,7 +221,7 @@ class Grouping {
     if (!name) return;
     if (files_ == 0 || name->key != key_) {
       end(false);
-      // With a file lost between two of one name, there are samples of several files.
+      // If a file was lost between two files of one key, samples have several files.
       if (suspect_ && name->key == key_) most_files_ = std::max<std::size_t>(most_files_, 2);
       key_ = name->key;
       first_ = entry.first;
@@ -229,22 +229,22 @@ class Grouping {
     }
     hidden_ = hidden_ || hidden;
     ++files_;
-    // What is too large, or not to be had, is not to be read: its header is enough for the error,
-    // and what comes behind it is not needed.
+    // A file that is too large or unavailable contributes only its header, which is enough for the
+    // error; the files after it are not needed.
     if (cut_) return;
     const bool readable = entry.whole && entry.refused.empty() && entry.next - first_ <= max_bytes_;
     last_ = readable ? entry.next : std::max(last_, entry.data);
     cut_ = !readable;
   }
-  // A wrong header; one that `hides` would have told of the file that comes next.
+  // Adds a malformed header. With `hides` it would have described the next file.
   void add_wrong(Extent extent, bool hides) {
     end(true);
     found_.push_back({extent, false});
     suspect_ = true;
     next_is_hidden_ = hides;
   }
-  // An archive without its end may have been cut in its last sample, which then is as short as its
-  // first header: an error.
+  // The last sample of an archive without an end may be truncated. It then keeps only its first
+  // header, which is an error.
   std::vector<Extent> take(bool has_end) {
     if (!has_end && files_ < most_files_) last_ = first_data_;
     end(false);
@@ -258,7 +258,7 @@ class Grouping {
  private:
   struct Found {
     Extent extent;
-    bool suspect;  // It may be a part of a sample.
+    bool suspect;  // It may be part of a sample.
   };
 
   void end(bool wrong_follows) {
@@ -274,19 +274,19 @@ class Grouping {
 
   std::uint64_t max_bytes_;
   std::vector<Found> found_;
-  std::size_t most_files_ = 0;  // Of a sample.
+  std::size_t most_files_ = 0;  // Largest number of files of a sample.
   std::string key_;
-  std::size_t files_ = 0;  // Of the open sample.
+  std::size_t files_ = 0;  // Files of the open sample.
   std::uint64_t first_ = 0;
   std::uint64_t first_data_ = 0;
   std::uint64_t last_ = 0;
   bool cut_ = false;
-  bool suspect_ = false;  // A wrong header came right before,
-  bool hidden_ = false;   // and hides what one of its files is called.
+  bool suspect_ = false;  // A malformed header came right before it,
+  bool hidden_ = false;   // and hides the name of one of its files.
   bool next_is_hidden_ = false;
 };
 
-// Behind a wrong header: where its size leads if that is a header or the end; else the next block.
+// Offset after a malformed header: by its size if it leads to a header or the end, else by a block.
 Result<std::uint64_t> after_wrong(Glimpse& glimpse, std::uint64_t offset) {
   const std::uint64_t left = glimpse.size() - offset;
   Result<std::span<const std::byte>> block = glimpse.at(offset, kTarBlock);
@@ -303,7 +303,7 @@ Result<std::uint64_t> after_wrong(Glimpse& glimpse, std::uint64_t offset) {
   return right ? next : data;
 }
 
-// Whether a wrong header is one of those that tell of the file behind them.
+// Whether a malformed header is an extended header, which describes the file after it.
 Result<bool> hides(Glimpse& glimpse, std::uint64_t offset) {
   Result<std::span<const std::byte>> block = glimpse.at(offset, kTarBlock);
   if (!block.ok()) return block.status();
@@ -347,7 +347,7 @@ Result<std::optional<TarEntry>> next_tar_entry(Glimpse& glimpse, std::uint64_t o
     if (!status.ok()) return status;
     if (is_extended(type)) {
       ++headers;
-    } else {  // A folder or the like: what was said was said of this one.
+    } else {  // A folder or the like: the extended headers described it.
       extended = {};
       first = offset;
     }
@@ -358,7 +358,7 @@ Result<std::optional<TarEntry>> next_tar_entry(Glimpse& glimpse, std::uint64_t o
 Result<std::vector<Extent>> scan_tar(Source& source, std::uint64_t max_bytes) {
   Glimpse glimpse(source);
   Grouping grouping(max_bytes);
-  bool lost = false;  // Behind a wrong header, until a right one comes.
+  bool lost = false;  // After a malformed header, until a valid one.
   bool has_end = false;
   for (std::uint64_t offset = 0; offset < glimpse.size();) {
     Result<std::optional<TarEntry>> entry = next_tar_entry(glimpse, offset);

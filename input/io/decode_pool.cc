@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TBB cannot resize an arena, so the arena is large, and what is counted is how many work in it.
+// TBB cannot resize an arena, so the arena is large and a counter limits the active threads.
 #include "input/io/decode_pool.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@ namespace {
 
 std::uint32_t bounded(std::uint32_t threads) { return std::clamp(threads, 1U, kMostDecoders); }
 
-// A function of the user's may throw, whatever our own do.
+// The user's function may throw; Stretto's own functions do not.
 Result<std::any> decoded(const Decode& decode, const Sample& sample) {
   try {
     return decode(sample);

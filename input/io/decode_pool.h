@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DecodePool: the user's function, run on samples in oneTBB's threads; how many at once can be
-// changed at any time.
+// DecodePool: runs the user's function on samples in oneTBB's threads. The number of concurrent
+// calls can change at any time.
 #pragma once
 
 #include <deque>
@@ -17,10 +17,10 @@ namespace stretto::input {
 /// Most samples that are decoded at once.
 inline constexpr std::uint32_t kMostDecoders = kMostPoolThreads;
 
-/// Thread: any. One mutex. Destroying it lets those end that have begun, and drops the others.
+/// Thread: any. One mutex. The destructor waits for running calls and drops the others.
 class DecodePool {
  public:
-  /// A sample, what became of it, and the name that it was submitted with.
+  /// A sample, its result, and the tag of its submission.
   struct Ended {
     std::uint64_t tag = 0;
     Sample sample;
@@ -28,14 +28,14 @@ class DecodePool {
     Duration took{};
   };
 
-  /// `ended` is called, on any thread, when there is something to take.
+  /// Calls `ended`, on any thread, when take() has samples.
   DecodePool(Decode decode, std::uint32_t threads, const Clock& clock, std::function<void()> ended);
   DecodePool(const DecodePool&) = delete;
   DecodePool& operator=(const DecodePool&) = delete;
   ~DecodePool();
 
   void submit(std::uint64_t tag, Sample sample);
-  /// Those that have ended, in whatever order they did.
+  /// Removes and returns the finished samples, in order of completion.
   std::vector<Ended> take();
   void set_threads(std::uint32_t threads);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latencies of a window, counted in steps of an eighth of a power of two: a percentile in constant
+// Latencies of a window, counted in bins of an eighth of a power of two: a percentile in constant
 // memory, at most 13 % too high.
 #pragma once
 
@@ -24,7 +24,7 @@ class Latencies {
   }
   std::uint64_t count() const { return count_; }
   Duration mean() const { return Duration(count_ == 0 ? 0 : sum_ / count_); }
-  /// The least step's end that `share` of all are not above.
+  /// The upper end of the first bin that covers `share` of all latencies.
   Duration percentile(double share) const {
     const double wanted = share * static_cast<double>(count_);
     std::uint64_t seen = 0;
@@ -36,7 +36,7 @@ class Latencies {
   }
 
  private:
-  static constexpr int kParts = 3;  // Bits.
+  static constexpr int kParts = 3;  // Bits of a bin within a power of two.
 
   static std::size_t step_of(std::uint64_t value) {
     const int power = static_cast<int>(std::bit_width(value)) - 1;

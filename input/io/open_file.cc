@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// O_DIRECT is refused by some file systems when opening (tmpfs), by others when reading: both lead
-// to reading through the cache.
+// Some file systems refuse O_DIRECT at open (tmpfs), others at read; in both cases reads use the
+// page cache.
 #include "input/io/open_file.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ int OpenFile::open() {
 }
 
 void OpenFile::adopt(int number) {
-  // Opening must not wait for what has become a pipe; io_uring, though, must not refuse to wait.
+  // open() must not block on a path that became a pipe; io_uring reads need blocking mode.
   (void)::fcntl(number, F_SETFL, ::fcntl(number, F_GETFL) & ~O_NONBLOCK);
   int none = -1;
   if (!number_.compare_exchange_strong(none, number, std::memory_order_acq_rel)) ::close(number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReadRequests: the reads that are in flight, and those that wait for their turn. It makes a range
-// of a file come whole, out of pieces of the read size, over short reads and errors that pass.
+// ReadRequests: queued reads and reads in flight. It reads a range of a file completely, in pieces
+// of the read size, and retries short reads and transient errors.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@
 
 namespace stretto::input {
 
-/// A range of a file that was read, or why not.
+/// A range of a file that was read, or its error.
 struct Fetched {
   std::uint64_t tag = 0;
   Buffer buffer;
@@ -30,26 +30,26 @@ class ReadRequests {
                bool direct)
       : backend_(backend), clock_(clock), meter_(meter), retries_(retries), direct_(direct) {}
 
-  /// Memory that a range takes up: with O_DIRECT it grows to whole blocks at both ends.
+  /// Memory for a range: O_DIRECT extends it to whole blocks at both ends.
   std::size_t bytes_for(Extent extent) const { return aligned(extent).bytes; }
-  /// Wants a range read into `buffer`, which has bytes_for(extent) bytes at least, in pieces.
+  /// Queues a range for reading in pieces into `buffer`, of at least bytes_for(extent) bytes.
   void want(std::uint64_t tag, std::shared_ptr<OpenFile> file, Extent extent, Buffer buffer,
             std::uint32_t piece_bytes);
-  /// Submits to the backend as many as `depth` allows.
+  /// Submits pieces to the backend, up to `depth` in flight.
   void submit(std::uint32_t depth);
   void flush() { backend_.flush(); }
   bool any_waiting() const { return !waiting_.empty(); }
   std::uint32_t in_flight() const { return in_flight_; }
-  /// Waits, and appends the ranges that have ended.
+  /// Waits, and appends the finished ranges.
   void wait(Time deadline, std::vector<Fetched>& fetched);
 
  private:
   struct Range {
     std::shared_ptr<OpenFile> file;
     Extent extent;
-    Extent read;  // Aligned, if that is wanted.
+    Extent read;  // Aligned for O_DIRECT.
     Buffer buffer;
-    std::uint32_t open = 0;  // Pieces.
+    std::uint32_t open = 0;  // Unfinished pieces.
     Status status;
   };
   struct Piece {

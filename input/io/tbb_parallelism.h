@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneTBB starts as many threads as there are processors. Ours mostly wait, for a device or for a
-// user's function, so more are permitted while one of these exists. TBB heeds the least of all such
-// permissions, so all of ours say the same. What is handed to them is a PoolCall.
+// oneTBB starts as many threads as there are processors. The reader's threads mostly wait for a
+// device or a user's function, so MoreThreads permits more while it exists. TBB applies the least
+// permission, so all instances permit the same number. Pools run PoolCalls.
 #pragma once
 
 #include <tbb/global_control.h>
@@ -19,9 +19,9 @@ class MoreThreads {
                                  kMostPoolThreads + 1};
 };
 
-/// `object->work()`, to be enqueued in an arena. What it works on, it takes from the object under a
-/// mutex. ThreadSanitizer is not to judge how the pointer itself is read: oneTBB hands it over in
-/// its library, where it does not see that.
+/// `object->work()`, for the queue of an arena. work() takes its item from the object under a
+/// mutex. ThreadSanitizer must not check the read of the pointer: it does not see how oneTBB's
+/// library passes the pointer between threads.
 template <typename Object, void (Object::*work)()>
 struct PoolCall {
   Object* object = nullptr;

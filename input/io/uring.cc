@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// io_uring: reads, and the opening of files before them, without a thread for each. Waking goes
-// through an eventfd that the ring reads from.
+// The io_uring backend: opens and reads files without a thread for each request. An eventfd that
+// the ring reads wakes the waiting thread.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <liburing.h>
@@ -18,10 +18,10 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::uint64_t kWakeTag = kMostDepth;  // Others are numbers of slots.
+constexpr std::uint64_t kWakeTag = kMostDepth;  // Other tags are slot numbers.
 
-// Held while a ring is mapped or unmapped. Addresses are used again by the next ring, on another
-// thread, and liburing maps by system calls that ThreadSanitizer does not see: so it sees this.
+// Held while a ring is mapped or unmapped. Another thread's next ring may reuse the addresses, and
+// ThreadSanitizer does not see liburing's mapping system calls; it sees this mutex.
 constinit Mutex mapping;
 
 class Uring final : public Backend {
@@ -31,7 +31,7 @@ class Uring final : public Backend {
   Uring& operator=(const Uring&) = delete;
   ~Uring() override {
     if (!open_) return;
-    // The kernel writes into this object until all reads have ended, that of the eventfd too.
+    // The kernel writes into this object until all reads have ended, including the eventfd's.
     std::vector<Done> ignored;
     closing_ = true;
     wake();
@@ -40,7 +40,7 @@ class Uring final : public Backend {
     io_uring_queue_exit(&ring_);
   }
 
-  /// 0, or the error's number.
+  /// 0, or the errno.
   int open() {
     bell_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
     if (!bell_.is_open()) return errno;
@@ -70,11 +70,11 @@ class Uring final : public Backend {
     while (take(done, woken), done.size() == before && !woken) {
       const Time now = std::chrono::steady_clock::now();
       if (now >= deadline) break;
-      // Never for longer than an hour: a deadline may be the end of time.
+      // At most an hour, since a deadline may be Time::max().
       const auto bounded = std::min<Duration>(deadline - now, std::chrono::hours(1));
       __kernel_timespec limit{.tv_sec = bounded / 1s, .tv_nsec = (bounded % 1s).count()};
       io_uring_cqe* entry = nullptr;
-      // Submits what was prepared, too.
+      // Also submits prepared requests.
       (void)io_uring_submit_and_wait_timeout(&ring_, &entry, 1, &limit, nullptr);
       unflushed_ = false;
     }
@@ -101,9 +101,9 @@ class Uring final : public Backend {
     return io_uring_queue_init(2 * kMostDepth, &ring_, 0);
   }
 
-  // What a file system cannot do without waiting (many that are mounted from elsewhere) the kernel
-  // does in threads: by default in four for each processor, which would be the most reads under
-  // way. A kernel before 5.15 knows no such limit to raise.
+  // If a file system (often a network file system) can only block, the kernel reads in threads. Its
+  // default of four per processor would limit the reads in flight. Kernels before 5.15 have no such
+  // limit to raise.
   void allow_workers() {
     std::array<unsigned, 2> most{kMostDepth, 0};
     (void)io_uring_register_iowq_max_workers(&ring_, most.data());
@@ -121,7 +121,7 @@ class Uring final : public Backend {
       (void)submit();
       entry = io_uring_get_sqe(&ring_);
     }
-    STRETTO_CHECK(entry != nullptr);  // There are two for each slot.
+    STRETTO_CHECK(entry != nullptr);  // The ring has two per slot.
     return entry;
   }
 
@@ -133,7 +133,7 @@ class Uring final : public Backend {
     listening_ = true;
   }
 
-  // The next step of a request: to open its file, or to read.
+  // Prepares the next step of a request: to open its file, or to read.
   void prepare(std::uint32_t number) {
     Slot& slot = slots_[number];
     const ReadRequest& request = slot.request;
@@ -149,7 +149,7 @@ class Uring final : public Backend {
     unflushed_ = true;
   }
 
-  // All transitions of a request: opened, refused, or at its end.
+  // Handles every transition of a request: opened, refused, or complete.
   void step(std::uint32_t number, int result, std::vector<Done>& done) {
     Slot& slot = slots_[number];
     OpenFile& file = *slot.request.file;

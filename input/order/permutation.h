@@ -3,8 +3,8 @@
 // over the next power of four, walked until it lands below n (Black and Rogaway, "Ciphers with
 // Arbitrary Finite Domains", 2002). So a cursor is two numbers, whatever the data set's size.
 //
-// Of a few numbers a network that small reaches some orders more often than others: these are
-// shuffled in a table of 16 bytes instead (Fisher and Yates), where all orders are equally likely.
+// For a few numbers, such a small network reaches some orders more often than others. A table of 16
+// bytes replaces it, shuffled so that all orders are equally likely (Fisher and Yates).
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Permutation {
     if (count_ <= kTabled) shuffle_table();
   }
 
-  /// Where `place` of the order leads. `place` is below count.
+  /// The number at `place` of the order. `place` is below count.
   std::uint64_t operator()(std::uint64_t place) const {
     if (count_ <= kTabled) return table_[place];
     do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples that are wanted to reads: neighbours in a file are read together, as far as the read
-// size goes. Pure.
+// Plans the reads for wanted samples: adjacent samples of a file share a read, up to the read size.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,8 @@ struct ReadRun {
   std::vector<std::uint64_t> wanted;  ///< Ascending in the file.
 };
 
-/// Runs that hold each of the samples once, in the order of the first sample in them that is
-/// needed; samples are named `first` and so on. A run is longer than `read_bytes` only if a sample
-/// is.
+/// Runs that contain each sample once, in the order in which their first samples are needed.
+/// Samples are numbered from `first` on. A run exceeds `read_bytes` only for a larger sample.
 std::vector<ReadRun> plan_runs(std::span<const Place> samples, std::uint64_t first,
                                std::uint64_t read_bytes);
 

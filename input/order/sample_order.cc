@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks are cut by the index once; all else is arithmetic on their numbers.
+// The index is cut into blocks once; all else is arithmetic on block numbers.
 #include "input/order/sample_order.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::uint64_t kSectionBytes = std::uint64_t{1} << 20;  // Of a block, unshuffled.
+constexpr std::uint64_t kSectionBytes = std::uint64_t{1} << 20;  // Of a block, without shuffle.
 constexpr std::uint64_t kMostSamples = 4096;                     // In a block.
 
 std::vector<Block> cut(const Index& index, std::uint64_t block_bytes, std::uint64_t most_samples) {
@@ -35,8 +35,8 @@ std::vector<Block> cut(const Index& index, std::uint64_t block_bytes, std::uint6
   return blocks;
 }
 
-// A small data set is cut finely enough for each worker to fill a window with blocks from all of
-// it.
+// The blocks of a small data set are small enough for each worker's window to mix blocks from the
+// whole set.
 std::vector<Block> blocks_of(const Index& index, const Options& options) {
   if (!options.shuffle) return cut(index, kSectionBytes, kMostSamples);
   const std::uint64_t wanted = std::uint64_t{options.world} * std::max(options.shuffle_blocks, 1U);
@@ -82,7 +82,7 @@ Section Order::section(std::uint64_t epoch) const {
     const std::uint64_t begin = before + std::min<std::uint64_t>(rank_, rest);
     return {.begin = begin, .end = begin + samples()};
   }
-  // What is left out moves on from epoch to epoch.
+  // The omitted samples change from epoch to epoch.
   const std::uint64_t gap = rest == 0 ? all_ : epoch % (all_ / rest) * rest;
   const auto behind_gap = [&](std::uint64_t kept) { return kept < gap ? kept : kept + rest; };
   const std::uint64_t begin = behind_gap(before);
@@ -138,7 +138,7 @@ void Walk::seek(std::uint64_t epoch, std::uint64_t passed) {
   begin_epoch(epoch);
   skip_ = std::min(passed, left_);
   left_ -= skip_;
-  while (left_ > 0) {  // Whole windows are passed.
+  while (left_ > 0) {  // Skips whole windows.
     const auto before = std::tuple(window_, place_, position_);
     const std::uint64_t count = take_window().size();
     if (count > skip_) {

@@ -8,7 +8,7 @@
 namespace stretto::input {
 namespace {
 
-// The number goes up whenever places in an order come to mean other samples.
+// The version increases whenever a position in an order selects another sample.
 constexpr std::string_view kMark = "stretto-cursor-2";
 constexpr std::string_view kAnyMark = kMark.substr(0, kMark.size() - 1);
 constexpr std::size_t kNumbers = 3;

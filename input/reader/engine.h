@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine: the thread that reads ahead. It plans reads along the order of samples, keeps as many
-// in flight as the knobs say, checks and decodes what has come, and hands it over in order.
+// Engine: the thread that reads ahead. It plans reads in the order of samples, keeps as many in
+// flight as the knobs allow, checks and decodes samples, and delivers them in order.
 #pragma once
 
 #include <deque>
@@ -24,7 +24,7 @@
 
 namespace stretto::input {
 
-/// What the engine works with; all of it outlives the engine.
+/// The engine's dependencies, which all outlive it.
 struct EngineDependencies {
   const Options& options;
   const Index& index;
@@ -41,7 +41,7 @@ struct EngineDependencies {
 /// Thread: loop, its own. Made and destroyed by the user's thread.
 class Engine {
  public:
-  /// Begins behind the cursor.
+  /// Begins after the cursor.
   Engine(const EngineDependencies& around, bool direct, const Cursor& from);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -85,18 +85,18 @@ class Engine {
   OpenFiles files_;
   ReadRequests requests_;
   Walk walk_;
-  std::uint64_t epoch_;   // Of what is delivered next.
-  std::uint64_t passed_;  // In that epoch.
+  std::uint64_t epoch_;   // Of the next delivered sample.
+  std::uint64_t passed_;  // Samples delivered in that epoch.
   std::uint64_t first_tag_ = 0;
-  int ends_planned_ = 0;    // Among the slots,
+  int ends_planned_ = 0;    // Epoch ends among the slots,
   int ends_collected_ = 0;  // and among the items.
   std::deque<Slot> slots_;
   std::deque<ReadRun> planned_;
   std::unordered_map<std::uint64_t, Flight> flights_;
   std::uint64_t next_flight_ = 0;
   std::vector<Item> items_;
-  std::unique_ptr<DecodePool> decoders_;  // None without a function.
-  std::uint64_t decoding_ = 0;            // Samples that it has.
+  std::unique_ptr<DecodePool> decoders_;  // Null without a decode function.
+  std::uint64_t decoding_ = 0;            // Samples in the pool.
   std::jthread thread_;
 };
 

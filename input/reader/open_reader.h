@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader with another way to storage than the options name: for tests of a device that is slow.
+// A reader with a given backend instead of the configured one: for tests of a slow device.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace stretto::input {
 
-/// As Reader::open, but for `method`.
+/// As Reader::open, but ignores the option `method`.
 Result<Reader> open_reader(Options options, std::unique_ptr<Backend> backend);
 
 }  // namespace stretto::input

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DriftDetector: notices that a device under settled knobs is not what it was. Three windows in a
-// row beyond three standard deviations, to the same side, of rate or of latency, are a change; so
-// is a slow walk of the average away from where it began.
+// DriftDetector: detects a change of the device under settled knobs. Three consecutive windows
+// beyond three standard deviations, on the same side, in rate or latency, are a change. So is a
+// slow drift of the average away from its start.
 #pragma once
 
 #include <vector>
@@ -13,20 +13,20 @@ namespace stretto::input {
 /// Pure. Thread: one at a time.
 class DriftDetector {
  public:
-  /// What is usual from now on. `noise` is the relative standard deviation of one window's rate.
+  /// Sets the expected values. `noise` is the relative standard deviation of one window's rate.
   void restart(double bytes_per_second, double latency_s, double noise);
   /// True if the device has changed.
   bool add(const Window& window);
-  /// The last windows; after a change has been noticed, those that lie wholly after it.
+  /// The last windows; after a detected change, only windows that lie wholly after it.
   const std::vector<Window>& recent() const { return recent_; }
 
  private:
-  // One measure: an average that follows slowly, and how far windows stray from it.
+  // One measure: an average that follows slowly, and the deviation of windows from it.
   struct Track {
     double usual = 0;
     double origin = 0;
     double variance = 0;
-    int outside = 0;  ///< Windows in a row, negative below.
+    int outside = 0;  ///< Consecutive outliers, negative below.
     bool follow(double value);
   };
 

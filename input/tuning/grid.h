@@ -9,7 +9,7 @@
 
 namespace stretto::input {
 
-/// Where a setting lies in the grid.
+/// The location of a setting in the grid.
 struct Point {
   int depth = 0;
   int size = 0;
@@ -19,7 +19,7 @@ struct Point {
   }
 };
 
-/// A way to go in the grid.
+/// A direction in the grid.
 struct Step {
   int depth = 0;
   int size = 0;
@@ -29,18 +29,17 @@ struct Step {
 /// Pure. Thread: any (a value).
 class Grid {
  public:
-  /// Limits that contradict one another are mended: every ladder has a rung, and the first setting
-  /// is on it.
+  /// Corrects contradictory limits: every axis has a value, and the first setting is in the grid.
   explicit Grid(const TunerLimits& limits);
 
   Knobs knobs(Point point) const;
   std::uint64_t bytes_in_flight(Point point) const { return input::bytes_in_flight(knobs(point)); }
   bool contains(Point point) const;
-  /// In the grid, and within the memory. The least setting always is.
+  /// True if `point` is in the grid and within the memory. The least setting always is.
   bool permits(Point point) const;
   /// The point of `knobs`, or the nearest below them.
   Point nearest(Knobs knobs) const;
-  /// Where the first measurement is made: the first setting, smaller if memory is short.
+  /// The first point to measure: the first setting, or smaller if memory is short.
   Point first() const { return first_; }
   int depths() const { return static_cast<int>(depths_.size()); }
   int sizes() const { return static_cast<int>(sizes_.size()); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of the decode pool, by the same search along one dimension: threads are its depth, and
-// what they deliver is counted in samples or bytes, as the caller likes.
+// Tunes the size of the decode pool by the same search along one dimension. Its depth is the number
+// of threads; the caller counts deliveries in samples or bytes.
 //
-// Two tuners on one pipeline do not disturb each other as long as each is told of its own stage: to
-// that of the reads the pool is the consumer, and it waits when there is nothing to decode; to this
-// one the program is, and it waits only while there is something to decode. So of the two only that
-// of the stage that holds the other up ever probes.
+// Two tuners on one pipeline do not disturb each other if each sees only its own stage. For the
+// tuner of the reads the pool is the consumer, and it waits when it has nothing to decode. For this
+// tuner the program is the consumer, and it waits only while the pool is busy. So only the tuner of
+// the bottleneck stage probes.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace stretto::input {
 
-/// "climb   4 decode threads  3500 samples/s +-0.4 %  1.10 ms each: depth x 4: faster", and the end
-/// of the line.
+/// "climb   4 decode threads  3500 samples/s +-0.4 %  1.10 ms each: depth x 4: faster", and a
+/// newline.
 std::string describe_pool(const Trial& trial, std::uint32_t threads);
 
 /// Thread: one at a time.
@@ -27,8 +27,8 @@ class PoolTuner {
 
   std::uint32_t threads() const { return tuner_.knobs().depth; }
   Duration window() const { return tuner_.window(); }
-  /// `window` is of the pool: what it delivered, how long a sample took, and how long the program
-  /// waited while the pool had something to do.
+  /// `window`: the pool's deliveries, the time for a sample, and the program's wait while the pool
+  /// was busy.
   void measured(Time now, const Window& window) { tuner_.measured(now, window); }
   bool settled() const { return tuner_.settled(); }
   std::span<const Trial> trials() const { return tuner_.trials(); }

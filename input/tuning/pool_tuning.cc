@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whenever the pool gets something to do, or has done all, the consumer's stall until then is put
-// down to what it was waiting for.
+// Whenever the pool becomes busy or idle, attributes the consumer's stall so far to the stage that
+// it waited for.
 #include "input/tuning/pool_tuning.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::uint32_t kForEachProcessor = 2;  // What decodes may wait for something, too.
+constexpr std::uint32_t kForEachProcessor = 2;  // Decoding threads may wait, too.
 
 std::uint32_t most_threads(std::uint32_t first) {
   const std::uint32_t most = kForEachProcessor * std::max(std::thread::hardware_concurrency(), 1U);
@@ -28,7 +28,7 @@ PoolTuning::PoolTuning(const Options& options, Meter& meter)
       tuner_(threads_, most_threads(threads_)) {}
 
 void PoolTuning::set_threads(std::uint32_t threads) {
-  MutexLock lock(mutex_);  // The tuner may be about to turn them.
+  MutexLock lock(mutex_);  // The tuner may change `threads_` meanwhile.
   tuned_.store(false);
   threads_.store(std::clamp(threads, 1U, kMostDecoders));
 }
@@ -43,7 +43,7 @@ void PoolTuning::begin(Time now) {
   turn(now);
 }
 
-// What the tuner says now, until the window's end; unless the user has turned them.
+// Applies the tuner's choice until the window's end, unless the user has set the number.
 void PoolTuning::turn(Time now) {
   if (!tuned_.load()) return;
   threads_.store(tuner_.threads());
@@ -72,7 +72,7 @@ void PoolTuning::step(Time now) {
   count_stall(now);
   const Latencies latencies = std::exchange(latencies_, {});
   const Window window{.length = now - std::exchange(begun_, now),
-                      .delivered_bytes = latencies.count(),  // Samples: each is one of a thread's.
+                      .delivered_bytes = latencies.count(),  // Counted in samples.
                       .p95_latency = latencies.percentile(0.95),
                       .mean_latency = latencies.mean(),
                       .consumer_stall = std::exchange(stall_, {}),

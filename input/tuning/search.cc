@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rays from the best point, and what has been seen on them.
+// Searches along rays from the best point, by the points that were measured on them.
 #include "input/tuning/search.h"
 
 #include <fmt/core.h>
@@ -57,7 +57,7 @@ std::optional<Proposal> Search::climb() const {
 std::optional<Proposal> Search::along(Step step) const {
   int stride = step == last_gain_ ? next_stride_ : (raises(step) ? kFirstStride : 1);
   if (const std::optional<Seen> seen = nearest_seen(step)) {
-    // A hill may be left between the best point and one that is worse.
+    // A hill may remain between the best point and a worse point.
     const std::optional<Seen> behind = nearest_seen(opposite(step));
     const bool falls_behind =
         behind ? behind->verdict == Verdict::kWorse : is_blocked(opposite(step));
@@ -89,7 +89,7 @@ bool Search::is_blocked_by_memory(Step step) const {
   return grid_.contains(best_ + step) && is_blocked(step);
 }
 
-// How far a first step that way may go; 0 if it cannot gain.
+// The longest first step in this direction; 0 if it cannot gain.
 int Search::reach(Step step) const {
   const Estimate& best = *evidence_.find(best_);
   if (step == kDeeper && best.occupancy < kLeastOccupancy) return 0;
@@ -99,15 +99,15 @@ int Search::reach(Step step) const {
   return turns_back(step) ? kLongestStride : 0;
 }
 
-// Down again only if up was worse or cannot be, or if what is in flight is too slow.
+// Steps back only if the forward step was worse or is blocked, or if the latency is inadmissible.
 bool Search::turns_back(Step step) const {
   if (!evidence_.admissible(*evidence_.find(best_))) return true;
   const std::optional<Seen> ahead = nearest_seen(opposite(step));
   return ahead ? ahead->verdict == Verdict::kWorse : is_blocked(opposite(step));
 }
 
-// With as much or less across, going from here or below to some point ahead was measured: if that
-// gained nothing, neither will this; if it lost, there may be a hill halfway.
+// Uses measured steps from here or below, at the same or a smaller other coordinate. After a step
+// without gain the room is 0; after a loss a hill may lie halfway.
 int Search::room_before_loss(Step step) const {
   const bool depth = step == kDeeper;
   const auto along_of = [depth](Point point) { return depth ? point.depth : point.size; };
@@ -155,7 +155,7 @@ bool Search::is_nearly_as_fast(const Estimate& estimate) const {
   const Estimate& best = *evidence_.find(best_);
   if (&estimate == &best) return true;
   if (!evidence_.admissible(estimate)) return false;
-  // What noise leaves open counts against the smaller setting.
+  // The noise counts against the smaller setting.
   return estimate.rate >= best.rate * (1 - kKnee + evidence_.error(estimate, best));
 }
 
@@ -168,7 +168,7 @@ Point Search::knee() const {
   return knee;
 }
 
-// Less in both ways than something that was too slow already.
+// True if the point is below a point, on both axes, that was already too slow.
 bool Search::cannot_be_as_fast(Point point) const {
   const auto below = [](Point a, Point b) { return a.depth <= b.depth && a.size <= b.size; };
   return std::any_of(evidence_.all().begin(), evidence_.all().end(), [&](const auto& seen) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search: which point of the grid to measure next, and which to keep. A hill climb along depth,
-// read size and, at the edge of the memory, both against one another; steps double where they
-// gain, and are halved between a better and a worse point; what can gain nothing by what is known
-// is left out. Then a descent to the knee: the fewest bytes in flight that are nearly as fast.
+// Search: which point of the grid to measure next, and which to keep. A hill climb goes along
+// depth, read size and, at the memory limit, along both in opposite directions. Steps double while
+// they gain, and are halved between a better and a worse point. Then a descent finds the knee: the
+// fewest bytes in flight that are nearly as fast.
 //
-// What is left out, and why: (1) beyond a step that gained nothing, since rates have one hill;
-// (2) more depth, if it gained nothing at a smaller read size, and larger reads, if they gained
-// nothing at a smaller depth: what is saturated stays so with more in flight; (3) going back,
-// unless going on was worse; (4) more depth, if by Little's law the present one is not even used.
+// Steps that cannot gain are skipped: (1) beyond a step that gained nothing, since rates have one
+// hill; (2) more depth, if it gained nothing at a smaller read size, and larger reads, if they
+// gained nothing at a smaller depth: a saturated device stays saturated; (3) back, unless forward
+// was worse; (4) more depth, if by Little's law the present depth is not even used.
 #pragma once
 
 #include <array>
@@ -29,25 +29,25 @@ struct Proposal {
 /// Pure. Thread: one at a time.
 class Search {
  public:
-  /// Both outlive this.
+  /// Grid and measurements outlive this.
   Search(const Grid& grid, const Measurements& evidence) : grid_(grid), evidence_(evidence) {}
 
-  /// From a point that has been measured.
+  /// Starts from a measured point.
   void start(Point point) { best_ = point; }
-  /// As much in flight as the memory holds, in the largest reads: on most devices that is fast,
-  /// though more than is needed. Nothing if it has been measured.
+  /// The most bytes in flight that the memory permits, in the largest reads: fast on most devices,
+  /// but more than needed. None if already measured.
   std::optional<Proposal> leap() const;
   /// The next step up the hill; nothing if there is none that could gain.
   std::optional<Proposal> climb() const;
-  /// What climb() proposed has been measured.
+  /// Evaluates a proposal of climb() that has been measured.
   Verdict tell(const Proposal& proposal);
-  /// Of the points that climb() could not tell apart, the one that is surest to be fast becomes the
-  /// best; true if it was another. A lucky measurement would stay the best for ever.
+  /// Of the points that climb() could not distinguish, makes the most certainly fast point the
+  /// best; true if the best changed. Else a lucky measurement would stay the best for ever.
   bool reconsider();
   /// The fastest point so far.
   Point best() const { return best_; }
-  /// Of the measured points that are nearly as fast as the best the one with the fewest bytes under
-  /// way.
+  /// Of the measured points that are nearly as fast as the best point, the point with the fewest
+  /// bytes in flight.
   Point knee() const;
   /// A smaller point that may be nearly as fast; nothing if there is none.
   std::optional<Proposal> shrink() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricsEndpoint: http://HOST:PORT/metrics for Prometheus, by prometheus-cpp, with threads of its
-// own.
+// MetricsEndpoint: serves http://HOST:PORT/metrics to Prometheus, by prometheus-cpp, with its own
+// threads.
 #pragma once
 
 #include <memory>
@@ -15,23 +15,23 @@ namespace stretto::metrics {
 class MetricsEndpoint {
  public:
   virtual ~MetricsEndpoint() = default;
-  /// host:port that is bound.
+  /// The bound host:port.
   virtual const std::string& address() const = 0;
 };
 
-/// Serves what `board` has. Where other hosts may look in, the password must be the token, whatever
-/// the user is called. Errors: InvalidArgument if the address cannot be bound; Unsupported if
-/// this was built without prometheus-cpp.
+/// Serves the snapshots of `board`. If other hosts can connect, the password must be the token; the
+/// user name does not matter. Errors: InvalidArgument if the address cannot be bound; Unsupported
+/// in a build without prometheus-cpp.
 Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string& address,
                                                std::shared_ptr<MetricsSnapshots> board,
                                                const std::string& token);
 
-/// Where this process's endpoint goes: STRETTO_METRICS_ADDRESS is the scheduler's, and on its port
-/// are counted the servers and then the workers, each by rank. Port 0 stays 0: any free one.
+/// The address of this process's endpoint. The scheduler has STRETTO_METRICS_ADDRESS; servers and
+/// then workers have the ports after it, by rank. Port 0 stays 0: any free port.
 Result<std::string> address_of(const Config& config, std::uint32_t rank);
 
-/// An endpoint as the configuration wants it, or none. What cannot be is said in the log, and is no
-/// reason to end.
+/// The endpoint that the configuration requests, or none. Logs an error, which does not end the
+/// process.
 std::unique_ptr<MetricsEndpoint> serve_if_wanted(const Config& config, std::uint32_t rank,
                                                  const std::shared_ptr<MetricsSnapshots>& board);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's records as BytePS's timeline has them: for each tensor a row with its whole exchange,
-// and rows of its parts by stage. People who have scripts for comm.json need not change them.
+// A worker's records in BytePS's timeline format: for each tensor a row with its whole exchange,
+// and rows of its parts by stage. Scripts for comm.json need no change.
 #pragma once
 
 #include <string>

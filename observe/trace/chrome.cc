@@ -136,8 +136,8 @@ class ChromeWriter {
     flow(node, record, row);
   }
 
-  // The arrows: begun by the push that leaves, led on by its sum and by the value that leaves, and
-  // ended where the value comes.
+  // The arrows: they start at the sent push, continue at its sum and at the sent value, and end
+  // where the value arrives.
   void flow(const Node& node, const TraceRecord& record, std::int64_t row) {
     const bool worker = node.role == Role::kWorker;
     const bool push = record.frame == kPushFrame;
@@ -161,7 +161,7 @@ class ChromeWriter {
   const Trace& trace_;
   bool first_ = true;
   std::int64_t origin_ = std::numeric_limits<std::int64_t>::max();
-  std::map<std::int64_t, std::vector<std::int64_t>> rows_;  // Of each group, until when it is busy.
+  std::map<std::int64_t, std::vector<std::int64_t>> rows_;  // By group: end time of each row.
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as a Chrome trace (JSON), which ui.perfetto.dev and chrome://tracing open: a process for
-// each node, rows for what goes on side by side, and arrows from a push to its sum, to the value,
-// to the end of waiting. Everything that was noted is in the events' args, so that the file can be
-// read back and analysed.
+// each node, rows for concurrent spans, and arrows from a push to its sum, to the value, to the end
+// of the wait. The events' args hold all recorded fields, so that the file can be read back and
+// analysed.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +13,7 @@
 
 namespace stretto::trace {
 
-/// Times are told from the trace's first moment on.
+/// Times are relative to the start of the trace.
 void write_chrome(std::ostream& out, const Trace& trace);
 
 /// Reads what write_chrome wrote. Errors: InvalidArgument, with the file and what is wrong.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Back from JSON, event by event, so that a large file needs no memory but for its records. Nothing
-// in the file is trusted.
+// Reads a trace from JSON, event by event, so that a large file needs memory only for its records.
+// The file is untrusted.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A number of an object, within bounds; none if it is missing or no such number.
+// A number of an object, within the bounds of T; none if it is missing or not such a number.
 template <typename T>
 std::optional<T> number(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -34,7 +34,7 @@ std::string text(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Takes events into a trace.
+// Collects events into a trace.
 class ChromeReader {
  public:
   Status take(const Json& event) {
@@ -114,7 +114,7 @@ class ChromeReader {
   }
 
   Trace trace_;
-  std::map<std::uint32_t, std::pair<Node, bool>> nodes_;  // By pid; and whether it has been named.
+  std::map<std::uint32_t, std::pair<Node, bool>> nodes_;  // By pid; true: the node has a name.
   std::size_t records_ = 0;
 };
 
@@ -126,7 +126,7 @@ Result<Trace> read_chrome(const std::string& path) {
                   fmt::format("{} cannot be analysed: {}; wanted a file that stretto-trace wrote",
                               path, what));
   };
-  std::error_code ignored;  // What cannot be looked at cannot be read either.
+  std::error_code ignored;  // Reading reports the error.
   if (std::filesystem::is_directory(path, ignored)) {
     return Status(
         Code::kInvalidArgument,
@@ -138,17 +138,17 @@ Result<Trace> read_chrome(const std::string& path) {
   if (!in) return wrong("it cannot be read");
   ChromeReader reader;
   Status status;
-  constexpr int kEventDepth = 2;  // Of objects in the array in the outermost object.
+  constexpr int kEventDepth = 2;  // Depth of objects in the array of the outermost object.
   constexpr int kMostDepth = 8;
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMostDepth && status.ok()) status = {Code::kMalformed, "it is nested too deeply"};
     if (event != Json::parse_event_t::object_end || depth != kEventDepth) return true;
     if (status.ok()) status = reader.take(parsed);
-    return false;  // It is not kept.
+    return false;  // The parser drops the event.
   };
   try {
     if (Json::parse(in, take, false).is_discarded()) return wrong("it is no JSON");
-  } catch (const std::exception& error) {  // The parser's, of a file that fails as it is read.
+  } catch (const std::exception& error) {  // From the parser, if a read fails.
     return wrong(error.what());
   }
   if (!status.ok()) return wrong(status.cause());

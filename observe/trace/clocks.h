@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks of hosts, brought together by causality: nothing arrives before it was sent. Of every pair
-// of nodes the least observed delays in both directions are halved into a difference of their
-// clocks, and least squares over all pairs makes of the differences one shift for each node (as
-// dPRO does, MLSys 2022, and NTP before it).
+// Aligns the clocks of hosts by causality: no message arrives before it was sent. For each pair of
+// nodes, half the difference of the least delays in both directions is the difference of their
+// clocks. Least squares over all pairs gives one shift per node (as dPRO does, MLSys 2022, and
+// NTP).
 #pragma once
 
 #include <vector>
@@ -12,15 +12,14 @@
 namespace stretto::trace {
 
 struct Clocks {
-  std::vector<double>
-      shift_ns;                 ///< Beside trace.nodes: how far each clock is ahead of the first's.
-  double most_residual_ns = 0;  ///< By which a pair differs from what its shifts say, at most.
-  double least_round_trip_ns = 0;  ///< Of any pair: no difference is known better than half of it.
-  std::size_t pairs = 0;           ///< That were heard in both directions.
+  std::vector<double> shift_ns;    ///< By index in trace.nodes: lead of each clock over the first.
+  double most_residual_ns = 0;     ///< Largest deviation of a pair from its shifts.
+  double least_round_trip_ns = 0;  ///< Of any pair: half of it limits the accuracy.
+  std::size_t pairs = 0;           ///< With messages in both directions.
 };
 
 Clocks clocks_of(const Trace& trace);
-/// Takes the shifts out of every record.
+/// Subtracts the shifts from the times of all records.
 void align(Trace& trace, const Clocks& clocks);
 
 }  // namespace stretto::trace

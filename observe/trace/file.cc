@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks to and from bytes. Nothing in a file is trusted: lengths and records are checked.
+// Encodes and decodes blocks. Files are untrusted: lengths and records are checked.
 #include "observe/trace/file.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ Status wrong(const std::string& path, std::string_view what) {
                       path, what)};
 }
 
-// Of a file's notes.
+// Counts of a file's notes.
 struct Taken {
   std::size_t notes = 0;
   std::size_t senseless = 0;
@@ -93,7 +93,7 @@ Status take_block(Block kind, const std::string& bytes, Node& node, Trace& trace
   return {Code::kMalformed, "a block of no known kind"};
 }
 
-// Names of files, by the job that left them.
+// File names by job.
 using Jobs = std::map<std::uint64_t, std::vector<std::string>>;
 
 Status mixed(const std::string& folder, const Jobs& jobs) {
@@ -154,7 +154,7 @@ Status read_file(const std::string& path, Trace& trace) {
   bool known = false;
   Taken taken;
   std::array<char, sizeof(FileHead)> bytes{};
-  std::streamsize cut = 0;  // Bytes of a block that is not all there.
+  std::streamsize cut = 0;  // Bytes of an incomplete block.
   while (in.read(bytes.data(), bytes.size())) {
     const auto head = std::bit_cast<FileHead>(bytes);
     if (head.bytes > kMostBlock) return wrong(path, "a block is too long");

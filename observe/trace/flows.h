@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of each worker's round on each part, joined over nodes, and which iteration of the
-// program it belongs to. The ground that analysis stands on.
+// Joins the records of all nodes into the path of each contribution, and assigns paths to
+// iterations of the program. The analysis is based on them.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace stretto::trace {
 
-/// One share on its way, in nanoseconds of a trace whose clocks agree. Nothing: not noted.
+/// The path of one contribution: times in ns on aligned clocks. None: not recorded.
 struct Flow {
   FlowKey key;
-  std::size_t server = 0;  ///< Its place in trace.nodes, if anything there was noted.
+  std::size_t server = 0;  ///< Index in trace.nodes, if the server recorded anything.
   std::int32_t priority = 0;
   std::uint32_t bytes = 0;
-  std::optional<std::int64_t> encoding;  ///< The codec begins at the worker, if there is one;
+  std::optional<std::int64_t> encoding;  ///< Start of the codec at the worker, if any;
   std::optional<std::int64_t> queued;    ///< queued there,
   std::optional<std::int64_t> sent;      ///< first slice submitted,
   std::optional<std::int64_t> arrived;   ///< whole at the server,
@@ -27,7 +27,7 @@ struct Flow {
   std::optional<std::int64_t> came;      ///< is whole at the worker,
   std::optional<std::int64_t> decoded;   ///< and has been decoded, if there is a codec.
 
-  /// When all was over; nothing if that was not noted.
+  /// The end of the exchange; none if not recorded.
   std::optional<std::int64_t> end() const { return decoded ? decoded : came ? came : summed; }
 };
 
@@ -37,36 +37,36 @@ struct Span {
 };
 using Spans = std::vector<Span>;
 
-/// Sorted and joined where they touch.
+/// Sorts spans and joins spans that touch.
 Spans joined(Spans spans);
 std::int64_t length_of(const Spans& spans);
-/// The part of joined spans that lies in others.
+/// The parts of the joined spans `a` that lie in `b`.
 Spans common_of(const Spans& a, const Spans& b);
-/// The part of joined spans that lies in no other.
+/// The parts of the joined spans that lie outside `others`.
 Spans without(const Spans& spans, const Spans& others);
 
-/// One iteration of one worker: from the last value of the one before to its own last value.
+/// One iteration of one worker: from the last value of the iteration before to its own last value.
 struct Iteration {
   std::uint64_t number = 0;  ///< The round of the first tensor pushed in it.
-  std::size_t worker = 0;    ///< Its place in trace.nodes.
+  std::size_t worker = 0;    ///< Index in trace.nodes.
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::vector<const Flow*> flows;
-  Spans compute;  ///< Told, or between waits.
+  Spans compute;  ///< Reported by the program, or between waits.
   Spans input;
-  Spans staging;  ///< Codecs and copies to and from devices, while it did neither.
+  Spans staging;  ///< Codecs and device copies outside of compute and input.
 };
 
-/// What is known of a node's loop.
+/// The activity of a node's loop.
 struct Turning {
-  Spans stalls;  ///< It did not turn.
-  Spans busy;    ///< Of a server: it took, summed and sent without a pause.
+  Spans stalls;  ///< The loop did not iterate.
+  Spans busy;    ///< Of a server: it received, summed and sent without a pause.
 };
 
 struct Flows {
   std::map<FlowKey, Flow> all;
-  std::vector<Turning> turning;  ///< Of each node, by its place in trace.nodes.
-  /// Complete ones, by number and then worker.
+  std::vector<Turning> turning;  ///< By index in trace.nodes.
+  /// Complete iterations, by number and then worker.
   std::map<std::uint64_t, std::vector<Iteration>> iterations;
 };
 

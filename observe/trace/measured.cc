@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From waits and transfers to the times that an order by TAC is made of.
+// Derives the times for a TAC order from waits and transfers.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,11 +13,11 @@ using Json = nlohmann::json;
 
 struct Use {
   std::uint64_t waits = 0;
-  std::size_t first = 0;  // Place of its first wait among all.
+  std::size_t first = 0;  // Index of its first wait among all waits.
   std::vector<std::int64_t> gaps;
 };
 
-// What the first worker waited for, and how long it then computed until it waited again.
+// The tensors that the first worker waited for, and the computation time until its next wait.
 std::map<std::uint32_t, Use> uses_of(const Trace& trace) {
   std::map<std::uint32_t, Use> uses;
   for (const Node& node : trace.nodes) {
@@ -39,7 +39,7 @@ std::map<std::uint32_t, Use> uses_of(const Trace& trace) {
   return uses;
 }
 
-// Of each part: there and back at its best, and its bytes.
+// The shortest push plus pull of each part, summed over a tensor's parts; and the bytes.
 struct MeasuredTransfer {
   std::uint64_t bytes = 0;
   std::int64_t ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's thread, and the sink that is a file of our own.
+// The recorder's thread, and the sink that writes trace files.
 #include "observe/trace/recorder.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ class FolderSink final : public Sink {
   }
 
  private:
-  // Said when it happens: the job may last for days.
+  // Logs a failure at once: the job may last for days.
   void look() {
     if (file_ || std::exchange(told_, true)) return;
     log(Level::kWarning,
@@ -59,11 +59,11 @@ class FolderSink final : public Sink {
   bool told_ = false;
 };
 
-// What another job left there is not written over; nor is what another writes at the same time.
+// Refuses to overwrite a file of another job, even if that job writes at the same time.
 Status claim(const std::string& path, const Node& who) {
   const Descriptor made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   const bool taken = !made.is_open() && errno == EEXIST && job_of_file(path) != who.job;
-  if (!taken) return {};  // What else is wrong shows when it is opened.
+  if (!taken) return {};  // Opening the file reports other errors.
   return {Code::kInvalidArgument,
           fmt::format("no trace is written: {} is there already, from another job; each job wants "
                       "a STRETTO_TRACE of its own: empty this folder, or name another",
@@ -73,7 +73,7 @@ Status claim(const std::string& path, const Node& who) {
 }  // namespace
 
 Result<std::unique_ptr<Sink>> folder_sink(const std::string& folder, const Node& who) {
-  std::error_code ignored;  // The file cannot be opened then, and that is said.
+  std::error_code ignored;  // Opening the file reports the failure.
   std::filesystem::create_directories(folder, ignored);
   const std::string path = (std::filesystem::path(folder) / file_name(who)).string();
   if (Status status = claim(path, who); !status.ok()) return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of an analysis.
+// Formats an analysis as text and JSON.
 #include "observe/trace/report.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ std::string node_name(const Trace& trace, std::size_t place) {
   return place < trace.nodes.size() ? trace.nodes[place].name() : "nobody";
 }
 
-// What is held to be slow: "worker 1", "worker 1 and server 0".
+// The slow node, or both ends of a slow link: "worker 1", "worker 1 and server 0".
 std::string who_of(const Trace& trace, std::size_t node, std::size_t peer) {
   const std::string name = node_name(trace, node);
   return peer == kNobody ? name : name + " and " + node_name(trace, peer);
@@ -42,7 +42,7 @@ struct Totals {
   std::int64_t compute = 0;
   std::int64_t communication = 0;
   std::int64_t overlap = 0;
-  double efficiency = 0;  // Of the middle iteration.
+  double efficiency = 0;  // Of the median iteration.
 };
 
 Totals totals_of(const Analysis& analysis) {
@@ -97,7 +97,7 @@ std::string wait_in_words(const Trace& trace, const Standstill::Wait& wait) {
   return "";
 }
 
-// Empty if the job went on until the trace ended.
+// Empty if the trace has no stall at its end.
 std::string standstill_in_words(const Trace& trace, const Standstill& standstill) {
   if (standstill.ns == 0) return "";
   const double seconds = milliseconds(standstill.ns) / 1000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An analysis in words and as JSON; and the times of transfers and computations that orders such as
-// TAC want, as a trace shows them.
+// An analysis as text and as JSON; and measured times of transfers and computations for orders such
+// as TAC.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ std::string report_text(const Trace& trace, const Analysis& analysis);
 /// One object: verdict, totals, and a list of iterations with their critical paths.
 std::string report_json(const Trace& trace, const Analysis& analysis);
 
-/// Of one tensor, in the order in which the program first waits for them.
+/// The times of one tensor, listed in the order of the program's first waits.
 struct Measured {
   std::string tensor;
   std::uint64_t bytes = 0;
-  std::int64_t transfer_ns = 0;       ///< Of all its parts one after the other, each at its best.
-  std::int64_t compute_ns = 0;        ///< From the end of waiting for it to the next wait, median,
+  std::int64_t transfer_ns = 0;       ///< Sum over its parts of the shortest transfer.
+  std::int64_t compute_ns = 0;        ///< From the end of its wait to the next wait: median,
   std::int64_t least_compute_ns = 0;  ///< and least.
 };
 std::vector<Measured> measured_of(const Trace& trace);

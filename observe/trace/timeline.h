@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace as it was collected: what each node noted, and what its numbers are called.
+// A collected trace: the records of each node, and the names of tensors.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stretto::trace {
 
-/// Of one trace, at most.
+/// Limits of one trace.
 inline constexpr std::size_t kMostNodes = 2 * kMaxNodes;
 inline constexpr std::size_t kMostTensors = std::size_t{1} << 20;
 inline constexpr std::size_t kMostRecords = std::size_t{1} << 24;
@@ -22,8 +22,8 @@ struct Node {
   Role role = Role::kWorker;
   std::uint32_t rank = 0;
   std::uint32_t shard = 0;
-  std::uint64_t job = 0;      ///< Whose it was, if a file says so: Welcome.job.
-  std::uint64_t dropped = 0;  ///< Records for which there was no room.
+  std::uint64_t job = 0;      ///< The job, if a file has it: Welcome.job.
+  std::uint64_t dropped = 0;  ///< Records dropped for lack of room.
   std::vector<TraceRecord> records;
 
   /// "worker 1", "server 0 shard 2".
@@ -38,11 +38,11 @@ struct Trace {
   std::size_t records() const;
 };
 
-/// True if a record is one that a loop could have noted: what comes from outside is checked.
+/// True if a loop could have made the record: input from files is checked.
 bool sensible(const TraceRecord& record);
 bool sensible(const TraceNote& note);
 
-/// Gives the spans of a note to `take`, one or two.
+/// Calls `take` for the spans of a note, one or two.
 template <typename Take>
 void unfold(const TraceNote& note, const Take& take) {
   const TraceRecord& span = note.span;
@@ -60,11 +60,11 @@ void unfold(const TraceNote& note, const Take& take) {
   take(span);
 }
 
-/// How a frame's kind on the wire is named here; the numbers of van/wire/header.h.
+/// Kinds of frames, with the numbers of van/wire/header.h.
 inline constexpr std::uint8_t kPushFrame = 2;
 inline constexpr std::uint8_t kValueFrame = 4;
 
-/// One worker's round on one part: what links push, sum, value and the end of waiting.
+/// One worker's round on one part: the key that links push, sum, value and the end of the wait.
 struct FlowKey {
   std::uint32_t worker = 0;
   std::uint32_t tensor = 0;
@@ -72,7 +72,7 @@ struct FlowKey {
   std::uint64_t round = 0;
   friend auto operator<=>(const FlowKey&, const FlowKey&) = default;  // NOLINT: not a null.
 };
-/// Of a push, a sum or a value that `node` noted.
+/// The key of a push, a sum or a value that `node` recorded.
 FlowKey flow_of(const Node& node, const TraceRecord& record);
 
 }  // namespace stretto::trace

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels. Arithmetic is that of ops/codec_loops.h, operation by operation (nvcc must not fuse
-// multiplications and additions: -fmad=false); sums go in the same 16 lanes.
-#include "ops/cuda/device.h"
-
+// The kernels. Their arithmetic follows ops/codec_loops.h, operation by operation (nvcc must not
+// fuse multiplications and additions: -fmad=false); sums use the same 16 lanes.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <string>
 
+#include "ops/cuda/device.h"
 #include "ops/half.h"
 
 namespace stretto::ops::cuda {
@@ -84,7 +83,7 @@ __global__ void widen_kernel(float* out, const std::uint16_t* in, std::size_t el
 
 // ---- onebit
 
-/// One warp a tile: a word of signs for each 32 elements, and the sum of sizes in 16 lanes.
+/// One warp per tile: a word of signs for each 32 elements, and the sum of sizes in 16 lanes.
 __global__ void onebit_tiles(Shape shape, std::size_t stride, const float* in, std::byte* out,
                              double* sums) {
   const std::size_t tiles_a_part = shape.part_elements / kTile;
@@ -101,7 +100,7 @@ __global__ void onebit_tiles(Shape shape, std::size_t stride, const float* in, s
       const unsigned word = __ballot_sync(0xffffffffU, (bits >> 31) != 0);
       const double size = static_cast<double>(__uint_as_float(bits & kMagnitude));
       sum += size;
-      sum += __shfl_down_sync(0xffffffffU, size, 16);  // Right in the lower 16 lanes.
+      sum += __shfl_down_sync(0xffffffffU, size, 16);  // Valid in the lower 16 lanes.
       const std::size_t place = (index - lane - part * shape.part_elements) / 8;
       if (lane == 0 && index < shape.elements) {
         *reinterpret_cast<std::uint32_t*>(words + place) = word;
@@ -113,7 +112,7 @@ __global__ void onebit_tiles(Shape shape, std::size_t stride, const float* in, s
   }
 }
 
-/// One thread a part: tiles in their order, as the CPU adds them.
+/// One thread per part adds tiles in the CPU's order.
 __global__ void onebit_sizes(Shape shape, std::size_t stride, bool scaling, std::byte* out,
                              const double* sums) {
   const std::size_t tiles_a_part = shape.part_elements / kTile;
@@ -150,7 +149,7 @@ struct DitherShape {
   bool natural;
 };
 
-/// The largest size of each part, as bits, where its norm belongs. Cleared before.
+/// Writes the bits of each part's largest size to its norm. The caller has cleared the norms.
 __global__ void largest_sizes(Shape shape, std::size_t stride, const float* in, std::byte* out) {
   const std::size_t tiles = (shape.elements + kTile - 1) / kTile;
   for (std::size_t tile = first_index() / 32; tile < tiles; tile += all_threads() / 32) {
@@ -192,7 +191,7 @@ __device__ std::uint32_t natural_level(float raw, std::uint32_t chance, std::uin
   return min(((__float_as_uint(size) + random) >> 23) - below, levels);
 }
 
-/// One thread a byte of levels.
+/// One thread per byte of levels.
 __global__ void dither_kernel(Shape shape, DitherShape how, const std::uint64_t* streams,
                               const float* in, std::byte* out) {
   const std::size_t each = 8 / how.bits;
@@ -207,8 +206,7 @@ __global__ void dither_kernel(Shape shape, DitherShape how, const std::uint64_t*
     unsigned byte = 0;
     for (std::size_t j = 0; j < each && first + j < shape.elements; ++j) {
       const std::uint32_t bits = __float_as_uint(in[first + j]);
-      const std::uint32_t chance =
-          chance_of(streams[part], static_cast<std::uint32_t>(inside + j));
+      const std::uint32_t chance = chance_of(streams[part], static_cast<std::uint32_t>(inside + j));
       const float size = __uint_as_float(bits & kMagnitude) * inverse;
       const std::uint32_t level = how.natural ? natural_level(size, chance, how.levels)
                                               : linear_level(size, chance, how.levels);
@@ -219,7 +217,7 @@ __global__ void dither_kernel(Shape shape, DitherShape how, const std::uint64_t*
   }
 }
 
-/// A part of next to nothing has the norm 0.
+/// Sets norms below kNothing to 0.
 __global__ void clear_small_norms(Shape shape, std::size_t stride, std::byte* out) {
   for (std::size_t part = first_index(); part < shape.parts(); part += all_threads()) {
     auto* norm = reinterpret_cast<float*>(out + part * stride);
@@ -310,8 +308,8 @@ Status encode_dithering(const CodecSpec& spec, const Shape& shape, const std::ui
     return {Code::kUnsupported, "dithering by the l2 norm is for the CPU; use normalize=max"};
   }
   const DitherShape how = dither_of(spec, shape);
-  const cudaError_t cleared = cudaMemset2DAsync(out, how.stride, 0, sizeof(float), shape.parts(),
-                                                of(stream));
+  const cudaError_t cleared =
+      cudaMemset2DAsync(out, how.stride, 0, sizeof(float), shape.parts(), of(stream));
   if (cleared != cudaSuccess) return outcome(cleared);
   const std::size_t tiles = (shape.elements + kTile - 1) / kTile;
   largest_sizes<<<blocks_for(tiles * 32), kThreads, 0, of(stream)>>>(shape, how.stride, in, out);
@@ -324,8 +322,8 @@ Status encode_dithering(const CodecSpec& spec, const Shape& shape, const std::ui
 Status decode_add_dithering(const CodecSpec& spec, const Shape& shape, const std::byte* in,
                             float* target, Stream stream) {
   if (Status status = check(shape); !status.ok()) return status;
-  dither_add<<<blocks_for(shape.elements), kThreads, 0, of(stream)>>>(
-      shape, dither_of(spec, shape), in, target);
+  dither_add<<<blocks_for(shape.elements), kThreads, 0, of(stream)>>>(shape, dither_of(spec, shape),
+                                                                      in, target);
   return outcome(cudaGetLastError());
 }
 

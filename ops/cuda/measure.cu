@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the kernels are, held against copying as many bytes within the device, in the same run.
+// Measures the kernels against a device copy of as many bytes in the same run.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kElements = std::size_t{64} << 20;
 constexpr int kRepeats = 20;
 
-/// Least milliseconds of one run.
+/// The shortest time of a run in milliseconds.
 float milliseconds(const std::function<Status()>& work) {
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;
@@ -35,7 +35,7 @@ float milliseconds(const std::function<Status()>& work) {
   return least;
 }
 
-/// The rate of the device's copy, in bytes read and written, as a row; then rows beside it.
+/// Prints the rate of the device's copy, in bytes read and written, and then rows relative to it.
 class Table {
  public:
   explicit Table(double copy_gb_per_s) : copy_(copy_gb_per_s) {}
@@ -63,9 +63,8 @@ void measure() {
   });
   const Table table(2 * kBytes / static_cast<double>(copy) / 1e6);
   table.row("copy", 2 * kBytes, copy);
-  table.row("sum", 3 * kBytes, milliseconds([&] {
-              return sum(a.data(), b.data(), kElements, nullptr);
-            }));
+  table.row("sum", 3 * kBytes,
+            milliseconds([&] { return sum(a.data(), b.data(), kElements, nullptr); }));
   table.row("to fp16", 1.5 * kBytes, milliseconds([&] {
               return narrow(Codec::kFp16, halves, a.data(), kElements, nullptr);
             }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that is given back, for the tests and the measurement.
+// Device memory with an owner that frees it, for the tests and the measurement.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 namespace stretto::ops::cuda {
 
-/// Ends the program with what CUDA says: there is nothing to test or measure then.
+/// Ends the program with the CUDA error: tests and measurements need a device.
 inline void must(cudaError_t error) {
   if (error == cudaSuccess) return;
   std::fprintf(stderr, "CUDA: %s\n", cudaGetErrorString(error));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build without CUDA has in place of the kernels: everything answers kUnsupported, so that
-// callers need no #ifdef. Sizes are those of parts in host memory.
+// Replaces the kernels in a build without CUDA: every function returns kUnsupported, so that
+// callers need no #ifdef. Sizes are as for parts in host memory.
 #include "ops/codec.h"
 #include "ops/cuda/device.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The k largest of each part, as ops/codec_sparse.cc chooses them: by the bits of |x|, of equals
-// the first, places ascending. One block a part counts sizes in three passes of 11, 10 and 10 bits,
-// which gives the least size that is kept, and then gathers in order.
+// The k largest of each part, as ops/codec_sparse.cc chooses them: by the bits of |x|, the first of
+// equals, places ascending. One block per part counts sizes in three passes of 11, 10 and 10 bits.
+// That gives the least kept size; then the block gathers in order.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::size_t kTile = 1024;
 constexpr std::size_t kMostBlocks = 1 << 16;
 constexpr std::uint32_t kMagnitude = 0x7fffffff;
 
-/// What of a part is kept. A part that encoding would make larger is copied.
+/// How much of a part is kept. A part that encoding would enlarge is copied (plain).
 struct Kept {
   std::uint32_t elements = 0;
   bool plain = false;
@@ -37,7 +37,7 @@ Kept kept_of_part(const CodecSpec& spec, std::size_t count) {
 }
 
 Choice choice_of(const CodecSpec& spec, const Shape& shape) {
-  if (shape.part_elements == 0) return {};  // Which check() refuses.
+  if (shape.part_elements == 0) return {};  // check() refuses it.
   const std::size_t rest = shape.elements % shape.part_elements;
   return {.stride = encoded_bytes(spec, shape.part_elements),
           .whole = kept_of_part(spec, shape.part_elements),
@@ -46,8 +46,8 @@ Choice choice_of(const CodecSpec& spec, const Shape& shape) {
 
 Status check(const CodecSpec& spec, const Shape& shape) {
   if (spec.codec != Codec::kTopk) {
-    return {Code::kInvalidArgument, "codec is " + std::string(name_of(spec.codec)) +
-                                        ", wanted topk"};
+    return {Code::kInvalidArgument,
+            "codec is " + std::string(name_of(spec.codec)) + ", wanted topk"};
   }
   constexpr std::size_t kMost = std::size_t{1} << 31;
   const std::size_t part = shape.part_elements;
@@ -63,7 +63,7 @@ Status outcome(cudaError_t error) {
 
 __device__ std::uint32_t size_of(float number) { return __float_as_uint(number) & kMagnitude; }
 
-/// A block's own memory.
+/// The shared memory of a block.
 struct Workspace {
   unsigned counts[kBins];
   unsigned sums[kThreads];
@@ -72,7 +72,7 @@ struct Workspace {
   unsigned remaining;
 };
 
-/// From the highest bin down: the one in which the `wanted`-th largest lies, and how many of it.
+/// Finds, from the highest bin down, the bin of the `wanted`-th largest, and how many of it count.
 __device__ void find_bin(Workspace& work, unsigned bins, unsigned wanted) {
   const unsigned each = bins / kThreads;
   unsigned sum = 0;
@@ -116,7 +116,7 @@ __device__ std::uint32_t least_kept(Workspace& work, const float* in, std::uint3
   return least;
 }
 
-/// How many threads before this one, and how many of all, say `flag`.
+/// The number of threads before this thread with `flag`; `all`: of all threads with it.
 __device__ unsigned rank_of(Workspace& work, bool flag, unsigned& all) {
   const unsigned votes = __ballot_sync(0xffffffffU, flag);
   const unsigned lane = threadIdx.x % 32;
@@ -162,8 +162,7 @@ __global__ void topk_encode(Shape shape, Choice how, const float* in, std::byte*
   const std::size_t parts = shape.parts();
   for (std::size_t part = blockIdx.x; part < parts; part += gridDim.x) {
     const std::size_t first = part * shape.part_elements;
-    const auto count =
-        static_cast<std::uint32_t>(min(shape.part_elements, shape.elements - first));
+    const auto count = static_cast<std::uint32_t>(min(shape.part_elements, shape.elements - first));
     const Kept kept = part + 1 == parts ? how.last : how.whole;
     std::byte* const to = out + part * how.stride;
     if (!kept.plain) {
@@ -176,13 +175,12 @@ __global__ void topk_encode(Shape shape, Choice how, const float* in, std::byte*
   }
 }
 
-/// Places have been checked, or are another kernel's; one outside is passed over all the same.
+/// Places are already checked, or come from another kernel; places outside are still skipped.
 __global__ void topk_add(Shape shape, Choice how, const std::byte* in, float* target) {
   const std::size_t parts = shape.parts();
   for (std::size_t part = blockIdx.x; part < parts; part += gridDim.x) {
     const std::size_t first = part * shape.part_elements;
-    const auto count =
-        static_cast<std::uint32_t>(min(shape.part_elements, shape.elements - first));
+    const auto count = static_cast<std::uint32_t>(min(shape.part_elements, shape.elements - first));
     const Kept kept = part + 1 == parts ? how.last : how.whole;
     const auto* places = reinterpret_cast<const std::uint32_t*>(in + part * how.stride);
     const auto* numbers = reinterpret_cast<const float*>(places) + (kept.plain ? 0 : kept.elements);

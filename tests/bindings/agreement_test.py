@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that have the same parameters in another order train one model; workers that have others
-are told at once which (agreement_worker.py). And what is said of two that differ.
+"""Workers with the same parameters in another order train one model. Workers with other parameters
+get an error that names them (agreement_worker.py).
 """
 
 import unittest

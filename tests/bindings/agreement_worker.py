@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of agreement_test.py: parameters in another order at each worker are
-exchanged by their names, and other parameters are a Mismatch at all of them, which says which.
+exchanged by their names, and different parameters raise a Mismatch at all workers that names them.
 """
 
 import os
@@ -19,7 +19,7 @@ SHAPES = {"a": (3,), "b": (3,), "c10": (200, 100), "c2": (200, 100), "d": (7, 2)
 
 
 class Model(nn.Module):
-    """Parameters of its own, in an order that it is told, each with a buffer."""
+    """Parameters in a given order, each with a buffer."""
 
     def __init__(self, names):
         super().__init__()
@@ -48,7 +48,7 @@ class Agreement(unittest.TestCase):
         return Model(self.names)
 
     def train(self, model, optimizer, forward=None):
-        """Some steps, by gradients that differ between workers and parameters."""
+        """Takes some steps, with gradients that differ between workers and parameters."""
         for _ in range(3):
             optimizer.zero_grad()
             (forward or model)(self.scales[self.rank]).backward()
@@ -57,14 +57,14 @@ class Agreement(unittest.TestCase):
             optimizer.finish()
 
     def assert_trained(self, model, rate=0.1, steps=3):
-        """By the means of the gradients of each."""
+        """Checks that each parameter was trained by the mean of its gradients."""
         for place, name in enumerate(sorted(SHAPES)):
             wanted = 1 + place - steps * rate * (1 + place) * self.scales.mean()
             values = getattr(model, name).detach()
             self.assertTrue(torch.allclose(values, wanted.expand_as(values)), name)
 
     def sgd(self, parameters, rate=0.1):
-        """As plain as it can be, so that what it does is known."""
+        """Plain SGD, whose result is known."""
         return torch.optim.SGD(list(parameters), lr=rate)
 
     def test_steps_in_another_order(self):
@@ -141,18 +141,18 @@ class Agreement(unittest.TestCase):
         rates = [group["lr"] for group in optimizer.param_groups]
         self.assertEqual(rates if self.rank == 0 else rates[::-1], [0.5, 1e-3])
         with self.assertRaisesRegex(errors.Mismatch, "parameters in the optimizer"):
-            st.broadcast_optimizer_state(plain, 0)  # Which knows no names.
+            st.broadcast_optimizer_state(plain, 0)  # Plain SGD knows no names.
 
-    # ---- others
+    # ---- other parameters
 
     def assert_mismatch(self, words, call):
-        """At every worker; and what is exchanged after it is right."""
+        """Every worker gets the Mismatch, and later exchanges are right."""
         with self.assertRaisesRegex(errors.Mismatch, words):
             call()
         self.assertEqual(st.push_pull(torch.ones(1), "after", average=False).item(), self.size)
 
     def each_mode(self, mine, words):
-        """Other parameters at the last worker are told of in each way to train."""
+        """Each way to train reports other parameters at the last worker."""
         is_last = self.rank == self.size - 1
 
         def named():
@@ -291,7 +291,7 @@ class Agreement(unittest.TestCase):
 
     def test_modules_with_extra_state(self):
         class Counting(nn.Linear):
-            """It has a value in its state_dict() that is no tensor."""
+            """Has a value in its state_dict() that is no tensor."""
 
             def get_extra_state(self):
                 return {"calls": 1}
@@ -309,7 +309,7 @@ class Agreement(unittest.TestCase):
             mine = torch.ones(least + (self.rank == 0), dtype=kind)
             words = f"worker 0 has {least + 1}, worker 1 has {least}.* elements"
             self.assert_mismatch(words, lambda mine=mine: st.broadcast_(mine, 0))
-            for _ in range(2):  # What comes later could be taken for what came before.
+            for _ in range(2):  # A later tensor could be mistaken for an earlier one.
                 self.assert_mismatch(words, lambda mine=mine: bps.synchronize(
                     bps.byteps_push_pull(mine, average=False)))
 

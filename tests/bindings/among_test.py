@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients that go among workers, and not through servers: what is trained is the same
-(among_worker.py), and where it cannot be done that is said at once.
+"""Gradients exchanged among workers instead of through servers train the same model
+(among_worker.py); unsupported cases raise an error at once.
 """
 
 import os
@@ -17,7 +17,7 @@ import torch  # pylint: disable=wrong-import-position
 import stretto.torch as st  # pylint: disable=wrong-import-position
 from stretto.torch.core import ways  # pylint: disable=wrong-import-position
 
-LONG = 300.0  # Seconds for all that one job trains, on a busy machine.
+LONG = 300.0  # Seconds for all training of one job on a busy machine.
 
 
 class Among(jobs.PythonTest):

@@ -50,7 +50,7 @@ def place(values):
 
 
 def call_worker(call, worker):
-    """The worker's own operations; both workers give 1 and 2."""
+    """The worker's own operations; both workers contribute 1 and 2."""
     call.read_all(call(_core.Options, "from_environment"))
     tensor = call(worker, "declare", "x", "f32", 2)
     call.read_all(tensor)

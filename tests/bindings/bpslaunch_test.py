@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals to bpslaunch, from a terminal and from other processes: each worker gets each once, and
-no worker is left behind."""
+"""Signals to bpslaunch, from a terminal and from other processes: each worker gets each signal
+once, and no worker is left behind."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ import jobs
 LAUNCH = [sys.executable, "-m", "stretto.bpslaunch"]
 PLACE = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "1",
          "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "DMLC_WORKER_ID": "0"}
-# Counts what comes until SIGTERM, which is a number above that of SIGINT: of both, SIGINT is first.
+# Counts signals until SIGTERM. SIGINT has the lower number, so it is delivered before SIGTERM.
 COUNTING = """
 import os, signal
 signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -27,7 +27,7 @@ while signal.SIGTERM not in heard:
     heard.append(signal.sigwait(signals))
 print("heard", *(signal.Signals(number).name for number in heard), flush=True)
 """
-# Its standard output may be a terminal that has gone.
+# Its standard output may be a closed terminal.
 LISTENING = """
 import pathlib, signal, sys
 signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -36,7 +36,7 @@ print("ready", flush=True)
 pathlib.Path(sys.argv[1]).write_text(signal.Signals(signal.sigwait(signals)).name)
 """
 GROUP_OF_ITS_OWN = "import os\nos.setpgid(0, 0)\n"
-# Leaves an orphan behind, and ends when nothing is left of that.
+# Leaves an orphan behind, and ends after the orphan is gone.
 ORPHANING = """
 import os, pathlib, time
 reads, writes = os.pipe()
@@ -49,7 +49,7 @@ os.wait()
 while orphan.exists():
     time.sleep(0.01)
 """
-# As process 1 of a container does, it adopts orphans: PR_SET_CHILD_SUBREAPER.
+# Adopts orphans, like process 1 of a container: PR_SET_CHILD_SUBREAPER.
 ADOPTING = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(36, 1)
@@ -60,8 +60,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Bpslaunch(jobs.PythonTest):
 
     def in_terminal(self, *program):
-        """bpslaunch in a terminal of its own, once its worker is ready: its process, what reads its
-        lines, and the terminal."""
+        """Starts bpslaunch in its own terminal, and waits until its worker is ready. Returns its
+        process, the reader of its lines, and the terminal."""
         process, descriptor = pty.fork()
         if process == 0:
             os.execvpe(LAUNCH[0], [*LAUNCH, sys.executable, "-c", *program],
@@ -77,7 +77,7 @@ class Bpslaunch(jobs.PythonTest):
         return process, terminal, lines
 
     def name_in(self, path):
-        """What a worker writes into the file, within some seconds."""
+        """The text that a worker writes into the file within some seconds."""
         for _ in range(1000):
             if path.exists() and path.read_text():
                 return path.read_text()
@@ -121,7 +121,7 @@ class Bpslaunch(jobs.PythonTest):
         process.expect("^BytePS launching worker")
         process.send(signal.SIGTERM)
         self.assertEqual(process.end(), 128 + signal.SIGTERM, process.output())
-        process.expect("local rank 0 exited with status 143")  # By SIGTERM, as it was told.
+        process.expect("local rank 0 exited with status 143")  # SIGTERM ended it.
         self.assert_nobody_left()
 
     def test_orphans_of_workers_are_reaped(self):

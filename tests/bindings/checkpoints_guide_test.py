@@ -49,13 +49,13 @@ for name, buffer in model.named_buffers():
     assert torch.equal(buffer, wanted[name]), (name, buffer)
 print("done", flush=True)
 """
-# Worker 1 ends so in the middle of the training, after a checkpoint that is complete.
+# Kills worker 1 in the middle of the training, after a complete checkpoint.
 KILLED = """    st.checkpoint(step + 1) if step == 50 else st.checkpoint_if_due(step + 1)
     if step == 55 and st.rank() == 1:
         import os
         os.kill(os.getpid(), 9)
 """
-# Worker 1 ends so at its step 5. Worker 0 makes steps until the replacement has made 5.
+# Kills worker 1 at its step 5. Worker 0 makes steps until the replacement has made 5.
 REPLACED = """
 import itertools
 import os
@@ -132,7 +132,7 @@ class Guide(kept.KeptTest):
 
     def test_export_has_empty_parameters(self):
         program = self.program("empty.py", EMPTY)
-        for _ in range(2):  # The second one resumes.
+        for _ in range(2):  # The second job resumes.
             job = self.launch(*program, workers=2, servers=1, flags=("--checkpoint", self.folder))
             self.assert_done(job, 2)
         job.expect("the job goes on from checkpoint 1 of step 2")

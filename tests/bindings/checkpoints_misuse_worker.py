@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that makes checkpoints in ways of which some are wrong, and says what came of it.
+"""A worker that makes checkpoints in several ways, some of them wrong, and prints the outcome.
 
     checkpoints_misuse_worker.py WAY
 """
@@ -21,7 +21,7 @@ torch.manual_seed(1)
 
 
 def model_of(width=4):
-    """With statistics, and a layer that is not trained."""
+    """A model with statistics, and a frozen layer."""
     model = torch.nn.Sequential(torch.nn.Linear(3, width), torch.nn.BatchNorm1d(width),
                                 torch.nn.Linear(width, 1))
     model[2].weight.requires_grad_(False)
@@ -47,20 +47,20 @@ def train(*pairs, steps=3):
 
 
 def sums(*models):
-    """What tells whether they are the same: of all but the ranks' own statistics."""
+    """Sums that show whether models are equal, without the ranks' own statistics."""
     return " ".join(f"{tensor.double().sum().item():.9f}" for model in models
                     for name, tensor in model.state_dict().items()
                     if st.rank() == 0 or "running" not in name)
 
 
 def mebibytes(name):
-    """Of this process's memory."""
+    """A size of this process's memory."""
     with open("/proc/self/status", encoding="ascii") as status:
         return next(int(line.split()[1]) for line in status if line.startswith(name)) // 1024
 
 
 def tried(call):
-    """What it raises, or returns."""
+    """The text of the call's error or result."""
     try:
         return f"returned {call()}"
     except (st.Error, ValueError, TypeError) as error:
@@ -68,7 +68,7 @@ def tried(call):
 
 
 if way in ("gan", "gan_again"):
-    # Two models of one make; one of them is not broadcast, and its statistics count all the same.
+    # Two models of one class; the second is not broadcast, but its statistics count, too.
     first, second = model_of(), model_of()
     st.broadcast_parameters(first.state_dict(), root_rank=0)
     pairs = [(each, wrapped(each)) for each in (first, second)]
@@ -118,9 +118,9 @@ elif way == "nothing":
     print(tried(lambda: st.checkpoint(0)), flush=True)
 elif way == "names":
     class Odd:
-        """Something to attach."""
+        """An object to attach."""
         def state_dict(self):
-            """None of the kinds that are known."""
+            """Returns an unsupported type."""
             return {"it": self}
 
         def load_state_dict(self, state):
@@ -156,7 +156,7 @@ elif way in ("memory", "memory_again"):
         print(tried(lambda: st.checkpoint(1)), flush=True)
     else:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
-            refs.write("5")  # The peak begins anew.
+            refs.write("5")  # Resets the peak.
         before = mebibytes("VmRSS")
         st.restore()
         print("more", mebibytes("VmHWM") - before, flush=True)
@@ -179,7 +179,7 @@ elif way == "newcomer":
     print("begins at", st.restore(), flush=True)
     while not os.path.exists(sys.argv[2]):
         train((model, optimizer), steps=1)
-    os._exit(0)  # Others may not have seen it yet.
+    os._exit(0)  # Peers may not have seen the file yet.
 elif way == "full":
     model = model_of()
     optimizer = wrapped(model)

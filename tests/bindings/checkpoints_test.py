@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of PyTorch programs: what is in them, when they are made, and what is said where they
-cannot be, or are of something else (checkpoints_worker.py, checkpoints_misuse_worker.py)."""
+"""Checkpoints of PyTorch programs: their contents, their times, and errors for impossible or
+mismatched ones (checkpoints_worker.py, checkpoints_misuse_worker.py)."""
 
 import json
 import os
@@ -85,12 +85,12 @@ class Checkpoints(kept.KeptTest):
         again = self.misuse("memory_again")
         for rank in (0, 1):
             self.assertEqual(saved[rank][-2], again[rank][-2], "the sums")
-            # The model, which was there before, has 64 MiB, and what the optimizer remembers 128.
+            # The existing model has 64 MiB, and the optimizer's state 128.
             more = [int(line.split()[1]) for line in again[rank] if line.startswith("more ")]
             self.assertLess(more[0], 128 + 32, again[rank])
 
     def test_what_comes_after_the_cut_is_not_in_it(self):
-        """Though it is written later; and a job that ends waits for it."""
+        """The checkpoint is written later; a job waits for it at its end."""
         wanted = self.ends(self.keep("sync", 12, 6, "later"))
         self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-2")
         self.tool("verify", self.folder)

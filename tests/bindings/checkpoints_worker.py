@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of a job that makes checkpoints, and goes on from one: by a wrapped optimizer ("sync",
-"delayed", "eager", "async"; "layerwise", with model=), or by a wrapped module and an optimizer that
-is not ("parallel"; "torch": the module is PyTorch's own, over the backend), or by local steps, in
-rounds of 3 ("local"), of 1 ("each"), or of 4 with momentum, fragments and overlap ("outer").
-Batches are random ones of its own; a schedule, random states and statistics of batch normalisation
-are among what it keeps from step to step.
+"""A worker that makes checkpoints, and resumes from one. It trains by a wrapped optimizer ("sync",
+"delayed", "eager", "async"; "layerwise", with model=), or by a wrapped module and a plain optimizer
+("parallel"; "torch": PyTorch's own module over the backend). Or it trains by local steps in rounds
+of 3 ("local"), of 1 ("each"), or of 4 with momentum, fragments and overlap ("outer"). Batches are
+random; a schedule, random states and statistics of batch normalisation are part of its state.
 
     checkpoints_worker.py WAY STEPS EVERY [lacking] [later]
 
-lacking: it does not restore; later: it does not wait until they are written
+lacking: it does not restore; later: it does not wait for the writes
 """
 
 import hashlib
@@ -72,7 +71,7 @@ if way == "layerwise":
     optimizer.synchronize()
 elif way not in ("parallel", "torch"):
     optimizer.finish()
-# Statistics are each worker's own, and saved as rank 0 has them.
+# Each worker has its own statistics; the checkpoint has those of rank 0.
 state = hashlib.sha256()
 for name, tensor in model.state_dict().items():
     if way in ("parallel", "torch") or st.rank() == 0 or "running" not in name:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of comparison.py: what PyTorch 2 builds on torch.distributed. Everything is imported in the
-cases: a PyTorch that lacks it fails the case for both backends."""
+"""Cases of comparison.py: what PyTorch 2 builds on torch.distributed. Imports are in the cases: a
+module that PyTorch lacks fails the case for both backends."""
 
 import copy
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""comparison.py in short: a few cases of each kind are equal by backend "stretto" and gloo or
-better, and what is worse would be noticed."""
+"""comparison.py in short: a few cases of each kind give the same with backend "stretto" as with
+gloo, or better, and worse results would be noticed."""
 
 import unittest
 
@@ -24,7 +24,7 @@ SHORT = ("all_reduce float32", "all_reduce bfloat16", "all reduce sparse", "recv
 class Comparison(unittest.TestCase):
 
     def counts(self, cases):
-        """By verdict, and the rows."""
+        """The number of cases by verdict, and the rows."""
         rows = []
         comparison.prepare()
         counts = comparison.table(cases, rows.append)

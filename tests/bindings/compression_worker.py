@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of compression_test.py. Prints "done" if all was as it should be."""
+"""Run by every worker of a job of compression_test.py. Prints "done" if all results are right."""
 
 import sys
 import unittest
@@ -65,7 +65,7 @@ class Codecs(unittest.TestCase):
         self.assertTrue(torch.equal(bps.push_pull(numbers, name="numbers"), numbers))
 
     def test_a_gradients_own_size_decides(self):
-        """Small ones travel together and as they are; what has a codec travels alone."""
+        """Small gradients travel together and unencoded; a gradient with a codec travels alone."""
         small = [torch.nn.Parameter(torch.zeros(15)) for _ in range(4)]
         large = [torch.nn.Parameter(torch.zeros(16)) for _ in range(2)]
         optimizer = bps.DistributedOptimizer(

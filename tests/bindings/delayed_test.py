@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mode delayed, in jobs of one, two and three workers, with servers and without: each mean gradient
-is applied once, as the recursion in plain PyTorch has it (delayed_worker.py, delayed_reference.py).
+is applied once, as in the recursion in plain PyTorch (delayed_worker.py, delayed_reference.py).
 """
 
 import copy
@@ -23,10 +23,10 @@ import stretto.torch as st  # pylint: disable=wrong-import-position
 from stretto.torch.gradients import late  # pylint: disable=wrong-import-position
 from stretto.torch.optim import delayed  # pylint: disable=wrong-import-position
 
-LONG = 300.0  # Seconds for all that one job trains, on a busy machine.
+LONG = 300.0  # Seconds for all training of one job on a busy machine.
 UNSTAGED = ("Recursion", "Alone", "Loops", "Auto", "Disagreeing")
 """All of delayed_worker.py but Staged, which one job runs."""
-SOON = 20.0  # Far beyond what is promised, far below any timeout.
+SOON = 20.0  # Far above the documented time, far below any timeout.
 
 
 class Delayed(jobs.PythonTest):
@@ -39,7 +39,7 @@ class Delayed(jobs.PythonTest):
 
     def test_without_servers(self):
         self.assert_done(self.python("delayed_worker.py", *UNSTAGED, servers=0), seconds=LONG)
-        # With three, sums among workers have an order, and trees have branches.
+        # With three workers, sums among workers have an order, and trees have branches.
         self.assert_done(self.python("delayed_worker.py", "Recursion", "Auto", workers=3,
                                      servers=0), 3, LONG)
 
@@ -61,7 +61,7 @@ class Delayed(jobs.PythonTest):
 
 
 class Alone(unittest.TestCase):
-    """A process of its own is a job of one worker."""
+    """A process without a launcher is a job of one worker."""
 
     def setUp(self):
         st.init()
@@ -126,7 +126,7 @@ class Misuse(Alone):
         self.assertEqual(len(optimizer.stale()), 4)
 
     def test_finish_between_synchronize_and_step(self):
-        """It would apply means in the wrong order."""
+        """finish() would apply means in the wrong order."""
         optimizer = self.wrap(stale=2)
         self.train(optimizer)
         self.backward(optimizer)
@@ -152,7 +152,7 @@ class Misuse(Alone):
         with self.assertRaisesRegex(RuntimeError, r"changed within committed\(\)"):
             with other.committed():
                 nn.init.zeros_(self.model[0].weight)
-        with self.assertRaises(ZeroDivisionError):  # Which is what the program is to hear of.
+        with self.assertRaises(ZeroDivisionError):  # The program must get this error.
             with other.committed():
                 nn.init.zeros_(self.model[0].weight)
                 _ = 1 / 0
@@ -168,7 +168,7 @@ class Misuse(Alone):
 class Stumbling(torch.optim.SGD):
     """Raises once, after it has stepped."""
 
-    fails_at = None  # So many steps from now.
+    fails_at = None  # Number of steps from now.
 
     def step(self, closure=None):
         """As SGD's."""
@@ -202,7 +202,7 @@ class Counting(torch.optim.SGD):
 class OneWorker(Alone):
 
     def test_a_process_of_its_own(self):
-        """It is a job of one worker: each mean comes a step later all the same."""
+        """A job of one worker: each mean still arrives a step later."""
         optimizer = self.wrap(stale="all", approximate="none")
         before = self.model[0].bias.detach().clone()
         for step in range(2):
@@ -213,7 +213,7 @@ class OneWorker(Alone):
         optimizer.finish()
 
     def test_copies(self):
-        """They have committed weights, together with the model too, and change nothing."""
+        """Copies have committed weights, also together with the model, and change nothing."""
         def by_torch(what):
             file = io.BytesIO()
             torch.save(what, file)
@@ -244,11 +244,11 @@ class OneWorker(Alone):
                 self.assert_same(self.committed(optimizer), expected)
             self.assertIs(copy.copy(optimizer).param_groups, optimizer.param_groups)
             before = copy.deepcopy(expected)
-            optimizer.finish()  # The mean is still there to be applied.
+            optimizer.finish()  # The mean can still be applied.
             self.assert_same(self.weights(), before, False)
 
     def test_a_shadow_step_that_fails(self):
-        """It leaves committed weights, and training may go on."""
+        """A failed step leaves committed weights, and training can continue."""
         start = copy.deepcopy(self.model.state_dict())
         optimizer = self.wrap(Stumbling, settings={"momentum": 0.9}, stale=2)
         self.train(optimizer)
@@ -270,7 +270,7 @@ class OneWorker(Alone):
         self.train(optimizer)
 
     def weights_of_constant_gradients(self, kind, settings, steps, **options):
-        """After each step: of a layer whose gradient does not depend on its weights."""
+        """The weights after each step, of a layer whose gradient does not depend on them."""
         torch.manual_seed(1)
         self.model = nn.Embedding(10, 4, sparse=kind is torch.optim.SparseAdam)
         optimizer = self.wrap(kind, settings=settings, **options)
@@ -284,8 +284,8 @@ class OneWorker(Alone):
         return found + self.weights()
 
     def test_estimates_of_gradients_that_do_not_change(self):
-        """They are right from the second step on, also for optimizers that write to gradients and
-        for sparse ones."""
+        """Estimates are right from the second step on, also for sparse optimizers and for
+        optimizers that write to gradients."""
         for kind, settings in ((torch.optim.SparseAdam, {}), (torch.optim.Adagrad, {}), (
                 torch.optim.SGD, {"momentum": 0.9, "nesterov": True, "foreach": True})):
             expected = self.weights_of_constant_gradients(kind, settings, 6, mode="sync")
@@ -298,7 +298,7 @@ class OneWorker(Alone):
                         self.assert_same(found[1:6], expected[1:6])
 
     def test_what_an_optimizer_writes_to_its_groups(self):
-        """It stays, also where a schedule has changed rates; what shadow steps write does not."""
+        """Written values stay, also after changes of rates; values of shadow steps do not."""
         for stale in ("all", 2, 0):
             for is_scheduled in (True, False):
                 with self.subTest(f"{stale} {is_scheduled}"):
@@ -310,7 +310,7 @@ class OneWorker(Alone):
                         if is_scheduled:
                             group["lr"] = 0.01 / (step + 2)
                     optimizer.finish()
-                    steps = 4 if stale == 0 else 5  # finish() makes one.
+                    steps = 4 if stale == 0 else 5  # finish() makes a step.
                     self.assertEqual(group["steps"], steps)
                     self.assertEqual(clock.tolist(), [steps] * 2)
                     self.assertIs(group["clock"], clock)
@@ -319,16 +319,16 @@ class OneWorker(Alone):
                     self.assertEqual(group["lr"], 0.002 if is_scheduled else 0.1)
 
     def test_a_profile_waits_for_the_device(self):
-        """Before each look at the clock: a GPU is told in advance what to do."""
+        """Each reading of the clock waits first: a GPU runs asynchronously."""
         seen = []
         with mock.patch.object(late, "wait_for_device", seen.append):
             optimizer = self.wrap(stale="auto")
             exchanged = optimizer._stretto_exchange
             exchanged._clock = lambda: seen.append("clock") or len(seen)
             self.train(optimizer, delayed.PROFILED)
-            # Of a step: four gradients, and the ends of backward and of the exchange, and between.
+            # Readings of a step: four gradients, the end of backward, both ends of the exchange.
             self.assertEqual(seen, [torch.device("cpu"), "clock"] * 7 * delayed.PROFILED)
-            self.train(optimizer, 2)  # It is decided, and nothing is noted any more.
+            self.train(optimizer, 2)  # The profile is complete, and records no more.
             self.assertEqual(len(seen), 2 * 7 * delayed.PROFILED)
         with mock.patch.object(torch.cuda, "synchronize") as waits:
             late.wait_for_device(torch.device("cpu"))

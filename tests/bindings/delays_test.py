@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In jobs of real processes 50 ms are lost in an iteration, by a worker that computes or reads, by
-a server that does not run, or on one link, and stretto-trace has to say whose they were. As a
-program, `delays_test.py --times 10` loses them ten times in each way, and says how often that was
-right; as a test twice.
+"""Jobs of real processes lose 50 ms in an iteration: by a worker that computes or reads, by a
+stopped server, or on one link. stretto-trace must name the cause. As a program, `delays_test.py
+--times 10` loses time ten times in each way, and prints how often the trace was right; as a test
+twice.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ from jobs import cluster
 TRACE = cluster.BIN / "stretto-trace"
 FOREVER = 100_000  # Rounds; the test ends such a job.
 LOST_S = 0.05
-BETWEEN_S = 0.02  # Two losses: a few iterations that nothing holds up.
+BETWEEN_S = 0.02  # Between losses: a few undisturbed iterations.
 SERVER_HOST, LINK_HOST = "127.0.0.1", "127.0.0.2"
 
 
 class Delays(jobs.PythonTest):
-    """Two workers, of which rank 1 is slow, and two servers, of which rank 1 is."""
+    """Two workers and two servers; rank 1 of each is slow."""
 
     times = 2
 
@@ -43,7 +43,7 @@ class Delays(jobs.PythonTest):
         return super().environment(STRETTO_JOB_TOKEN="secret", **variables)
 
     def found(self, scheduler, iterations):
-        """What the analysis of a trace of a running job says."""
+        """The analysis of a trace of a running job."""
         for words in (("--job", scheduler, "--iterations", iterations, "--out", self.path),
                       ("analyse", self.path, "--json")):
             done = subprocess.run([str(word) for word in (TRACE, *words)], capture_output=True,
@@ -53,7 +53,7 @@ class Delays(jobs.PythonTest):
         return json.loads(done.stdout)
 
     def check(self, what, scheduler, causes, culprit, iterations=8, losing=contextlib.nullcontext):
-        """Traces again and again: each time it has to be one of the causes, and the culprit."""
+        """Traces repeatedly: each analysis must name one of the causes, and the culprit."""
         wrong = []
         for _ in range(self.times):
             with losing():
@@ -65,7 +65,7 @@ class Delays(jobs.PythonTest):
         self.assertEqual(wrong, [])
 
     def in_a_job(self, what, causes, culprit, where="nowhere", stopped=None, **more):
-        """Checks a job under the launcher, in which one member is stopped if it is named."""
+        """Checks a job under the launcher, in which the member `stopped`, if any, is stopped."""
         job = self.python("observed_worker.py", FOREVER, where, 1, LOST_S,
                           servers=more.pop("servers", 2), forks=stopped is None)
         job.expect("all are here")
@@ -96,7 +96,7 @@ class Delays(jobs.PythonTest):
 
     @contextlib.contextmanager
     def stopping(self, pid):
-        """Holds a process up again and again, as one that has no processor."""
+        """Stops a process repeatedly, like a process without a processor."""
         over = threading.Event()
 
         def run():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of derivatives_test.py: first and second derivatives through each
-exchange, compared with those of the same function of all workers' values in one process. Prints
-"done" if they are equal.
+exchange, compared with derivatives of the same function of all workers' values in one process.
+Prints "done" if they are equal.
 """
 
 import sys
@@ -65,7 +65,7 @@ EXCHANGES = {
 
 
 def loss_of(rank, value, found):
-    """One worker's; none of its derivatives is constant."""
+    """The loss of one worker; none of its derivatives is constant."""
     return (rank + 1) * (found ** 3).sum() + (value ** 2).sum()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where processes of torch.distributed listen, by the addresses of their hosts on the ways between
-them."""
+"""Listening addresses of torch.distributed's processes, by the addresses of their hosts on the
+routes between them."""
 
 import os
 import unittest
@@ -22,7 +22,7 @@ class TcpStore:
 
 
 class PrefixStore:
-    """A store within another one."""
+    """A store within another store."""
 
     def __init__(self, store):
         self.underlying_store = store
@@ -59,10 +59,10 @@ class Addresses(unittest.TestCase):
 
 
 class Meeting(unittest.TestCase):
-    """Rank 0 meets on loopback, and asks the other ranks for their addresses."""
+    """Rank 0 reaches the rendezvous on loopback, and asks the other ranks for their addresses."""
 
     def begin(self, store, size=2, **variables):
-        """What rank 0 tells the others, before it starts a scheduler."""
+        """The address that rank 0 publishes before it starts a scheduler."""
         with unittest.mock.patch.dict(os.environ, variables), unittest.mock.patch.object(
                 rendezvous, "_own_address", lambda *_: "127.0.0.1"), unittest.mock.patch.object(
                 rendezvous, "_start_scheduler", side_effect=OSError("no scheduler here")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of torch.distributed that meet in a store that has keys of earlier attempts."""
+"""Rendezvous of torch.distributed's ranks in a store with keys of earlier attempts."""
 
 import concurrent.futures
 import threading
@@ -41,7 +41,7 @@ class Attempts(unittest.TestCase):
         answered = threading.Event()
 
         class Store:
-            """The store, which tells when rank 0 has answered a nonce."""
+            """The store, which signals that rank 0 has answered a nonce."""
 
             def __getattr__(_, name):  # pylint: disable=no-self-argument
                 return getattr(self.store, name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backend "stretto" of torch.distributed where a rank is late: the others hold what it cannot take
-yet, its memory is bounded, and no call fails (distributed_late_worker.py).
+"""Backend "stretto" of torch.distributed with a late rank: peers hold data that it cannot take yet,
+its memory is bounded, and no call fails (distributed_late_worker.py).
 """
 
 import unittest

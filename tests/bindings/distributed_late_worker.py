@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by both workers of a job of distributed_late_test.py: rank 0 makes calls of 600 MB in all
-before rank 1 makes the first. What rank 1 has to keep meanwhile is bounded, and the results are
-right. The argument is the call."""
+before rank 1 makes its first. The memory of rank 1 is bounded meanwhile, and the results are right.
+The argument is the call."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ import stretto.torch.distributed  # pylint: disable=unused-import
 
 CALLS = 6
 ELEMENTS = 25_000_000  # 100 MB.
-MOST_GROWTH = 160 << 20  # 64 MiB may go ahead; the links' windows are in it, too.
+MOST_GROWTH = 160 << 20  # 64 MiB may be sent ahead; the links' windows are included.
 LATE = 1
 
 
@@ -38,7 +38,7 @@ def all_reduce(tensor, _):
     return dist.all_reduce(tensor, op=dist.ReduceOp.MAX, async_op=True)
 
 
-# What both get from 1 at rank 0 and 2 at rank 1; of the last, from the same tensor again and again.
+# Results of 1 at rank 0 and 2 at rank 1; all_reduce gets the same tensor repeatedly.
 RESULTS = {reduce: 3.0, broadcast: 1.0, reduce_scatter: 3.0, all_reduce: 2.0}
 
 
@@ -52,14 +52,14 @@ def main():
     side = dist.new_group()
     rank = dist.get_rank()
     tensors = [torch.full((ELEMENTS,), rank + 1.0)]
-    if call is all_reduce and rank != LATE:  # Each is written.
+    if call is all_reduce and rank != LATE:  # The calls write each tensor.
         tensors += [tensors[0].clone() for _ in range(CALLS - 1)]
     output = torch.zeros(ELEMENTS // 2)
     dist.barrier()
     met = torch.ones(1)
     if rank != LATE:
         works = [call(tensors[i % len(tensors)], output) for i in range(CALLS)]
-        dist.all_reduce(met, group=side)  # Behind all that the calls have sent.
+        dist.all_reduce(met, group=side)  # Ordered behind all data of the calls.
         for work in works:
             work.wait()
         if call is not reduce:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of distributed_release_test.py: calls of torch.distributed that
-differ between releases of PyTorch. Prints "done" if the results are right. A case is left out where
-this release has no such call.
+differ between releases of PyTorch. Prints "done" if the results are right. A case is left out if
+this release lacks the call.
 """
 
 import sys
@@ -51,7 +51,7 @@ class Release(unittest.TestCase):
             self.assertEqual(total.item(), whole.sum().item())
 
     def test_power_sgd_hook(self):
-        """Its callbacks wait for calls of their own."""
+        """The callbacks of the hook wait for calls of their own."""
         torch.manual_seed(1)
         model = nn.parallel.DistributedDataParallel(nn.Linear(8, 8, bias=False))
         state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=8,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backend "stretto" of torch.distributed: its calls give what gloo's give (distributed_worker.py),
-with stretto-launch and without, what goes wrong is told, and programs end well.
+"""Backend "stretto" of torch.distributed: its calls give gloo's results (distributed_worker.py),
+with stretto-launch and without; failures are reported, and programs end cleanly.
 """
 
 import os
@@ -15,14 +15,14 @@ import unittest
 import jobs
 
 LONG = 300.0  # Seconds for all calls of one job, on a busy machine.
-SOON = 20.0  # Far beyond what is promised, far below any timeout.
+SOON = 20.0  # Far above the documented time, far below any timeout.
 PREFIX = r"(\[rank\d+\]: )?"  # PyTorch 2.4 and later begin the lines of uncaught errors with it.
 
 
 class Distributed(jobs.PythonTest):
 
     def alone_or_together(self, how, size, address="127.0.0.1", come=None, **variables):
-        """As torchrun starts them: variables of torch.distributed, none of a job of Stretto."""
+        """Starts ranks like torchrun: with variables of torch.distributed, none of Stretto."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -32,14 +32,14 @@ class Distributed(jobs.PythonTest):
                 for rank in range(come or size)]
 
     def assert_all_end(self):
-        """Nothing of the test is left soon, the scheduler of rank 0 among it."""
+        """All processes of the test end soon, including the scheduler of rank 0."""
         watch = jobs.cluster.Watch({pid: pid for pid in self.survivors()})
         self.addCleanup(watch.close)
         watch.ends(SOON)
         self.assert_nobody_left()
 
     def assert_clean(self, job, workers, lines=1):
-        """Ended with status 0, each worker with its sum, and without a word about an abort."""
+        """The job ends with status 0 and each worker's sum, and no line reports an abort."""
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
         self.assertEqual(len(re.findall("sum", job.output())), workers * lines, job.output())
         self.assertNotRegex(job.output(), "Traceback|terminate|Fatal|ERROR|Aborted")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of distributed_test.py: each call of torch.distributed by backend
-stretto and by gloo in the same process, which must give the same. Prints "done" if they did.
+stretto and by gloo in the same process must give the same result. Prints "done" if so.
 """
 
 import datetime
@@ -25,7 +25,7 @@ SIZES = (0, 1, 7, 5000, 70_000)
 
 
 def numbers(size, kind, rank, low=-3):
-    """Of one rank; small, so that whole numbers stay in their range in sums of three."""
+    """Numbers of one rank, so small that integers stay in range in sums of three."""
     generator = torch.Generator().manual_seed(100 + rank)
     low = 0 if kind is torch.uint8 else low
     if kind.is_floating_point:
@@ -51,7 +51,7 @@ class Test(unittest.TestCase):
             self.assertTrue(close, f"{what}: {found} {expected}")
 
     def both(self, call, exact=True, what=""):
-        """What call(group) gives by either backend, compared."""
+        """Compares the results of call(group) with both backends."""
         found = call(None)
         try:
             expected = call(GLOO)
@@ -190,7 +190,7 @@ class Moves(Test):
                 return tensors
             self.both(call, what=kind)
         rows = torch.empty(self.size, 9)
-        dist.all_gather(list(rows), self.mine(9))  # Into one piece of memory.
+        dist.all_gather(list(rows), self.mine(9))  # Outputs in one piece of memory.
         flat = torch.empty(self.size * 9)
         dist.all_gather_into_tensor(flat, self.mine(9))
         self.assertTrue(torch.equal(rows.view(-1), flat))
@@ -307,7 +307,7 @@ class Moves(Test):
 class Requests(Test):
 
     def test_works(self):
-        tensor = torch.ones(4).view(2, 2).t()[:1]  # One that is written back at the end.
+        tensor = torch.ones(4).view(2, 2).t()[:1]  # A copy is written back at the end.
         request = dist.all_reduce(tensor, async_op=True)
         self.assertTrue(request.wait())
         self.assertTrue(request.is_completed() and request.is_success())
@@ -354,7 +354,7 @@ class Requests(Test):
 class Disagreements(Test):
 
     def fails(self, call, *words):
-        """At all ranks, in a group of its own, within seconds; the group is used no further."""
+        """The call fails at all ranks within seconds, in a group that is not used again."""
         group = dist.new_group(timeout=datetime.timedelta(seconds=30))
         with self.assertRaises(errors.Mismatch) as raised:
             call(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three workers, of which one flips a bit of a parameter: it is named, or refilled."""
+"""A worker of three flips a bit of a parameter: an error names it, or the job refills it."""
 
 import torch
 import stretto.torch as st
@@ -10,7 +10,7 @@ st.init()
 
 
 def train(flips, steps=STEPS, **options):
-    """By SGD with momentum; the worker `flips` flips a bit after one of the steps."""
+    """Trains by SGD with momentum; the worker `flips` flips a bit after one of the steps."""
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 2))
     optimizer = st.DistributedOptimizer(
@@ -27,7 +27,7 @@ def train(flips, steps=STEPS, **options):
 
 
 def refuses():
-    """What cannot be watched."""
+    """Options and parameters that cannot be watched."""
     model = torch.nn.Linear(1, 1)
     for options in ({"digest_every": -1}, {"on_divergence": "ignore"},
                     {"digest_every": 3, "mode": "eager"}, {"digest_every": 3, "model": model}):
@@ -48,7 +48,7 @@ except errors.Diverged as error:
     assert str(error).endswith("'1.bias' (peer: worker 1)"), error
 else:
     raise AssertionError("nobody noticed")
-train(flips=0, steps=FLIPPED)  # Nobody looks any more.
+train(flips=0, steps=FLIPPED)  # No check follows the flip.
 model, _ = train(flips=0, on_divergence="refill")
 weights = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
 everybody = st.allgather(weights.view(1, -1))

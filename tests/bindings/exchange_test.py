@@ -26,7 +26,7 @@ class Failed:
 
 
 class Ended(Failed):
-    """The ticket of one that has not."""
+    """The ticket of an exchange that has succeeded."""
 
     def wait(self):
         """Returns at once."""
@@ -59,7 +59,7 @@ class Wire(unittest.TestCase):
 class Exchange(jobs.PythonTest):
 
     def test_two_workers_of_an_elastic_job(self):
-        """Where broadcasts are sums, and gathers look who is left."""
+        """In elastic jobs broadcasts are sums, and gathers check the remaining members."""
         self.assert_done(self.python("exchange_worker.py", workers="1:2"))
 
     def test_rows_groups_and_several_at_a_time(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands for a Python program that a fork server (fork_server.py) runs: fork_client.py FOLDER
+"""Represents a Python program that a fork server (fork_server.py) runs: fork_client.py FOLDER
 SCRIPT ARGUMENTS..., where FOLDER has the sockets "0" and "1" of two servers with different hash
-seeds: ranks take turns, so that a program cannot rely on one order of hashes."""
+seeds: ranks alternate, so that a program cannot rely on one order of hashes."""
 
 import array
 import contextlib
@@ -23,7 +23,7 @@ def pass_on(server, number):
 
 
 def number_from(server):
-    """What the server sends next."""
+    """The number that the server sends next."""
     answer = server.recv(4)
     if len(answer) != 4:
         sys.exit("fork_client.py: the fork server ended before the program")
@@ -37,7 +37,7 @@ def name_process(process):
 
 
 def main():
-    """Hands the program over, and ends as it ends."""
+    """Hands the program to the server, and ends as the program ends."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     rank = os.environ.get("STRETTO_RANK", os.environ.get("RANK", "0"))
     server.connect(f"{sys.argv[1]}/{int(rank) % 2}")

@@ -4,11 +4,11 @@ of a processor otherwise.
 
     fork_server.py SOCKET
 
-fork_client.py stands for such a program where a job is started: it hands over its arguments,
-environment, folder and standard streams, and ends as the program ends. The client passes signals
-on, all but SIGSTOP: its name ends with the number of the process to stop. If the client ends first,
-the server kills the program's process group. The name of a fork's main thread begins with the mark
-of its test (cluster.MARK).
+fork_client.py represents such a program in a job: it passes its arguments, environment, folder and
+standard streams, and ends as the program ends. The client forwards signals, all but SIGSTOP: its
+name ends with the id of the process to stop. If the client ends first, the server kills the
+program's process group. The name of a fork's main thread begins with the mark of its test
+(cluster.MARK).
 """
 
 import array
@@ -47,7 +47,7 @@ class Program:
         return json.loads(text), streams
 
     def take_signals(self):
-        """Passes signals on. False if the client has ended: then the program does, too."""
+        """Forwards signals. False if the client has ended: then the program ends, too."""
         with contextlib.suppress(OSError):
             if numbers := self.connection.recv(64):
                 for number in numbers:
@@ -65,14 +65,14 @@ class Program:
             self.connection.sendall(self.process.to_bytes(4, "little"))
 
     def end(self, status):
-        """The program has ended with this wait status."""
+        """Reports the wait status of the ended program."""
         with contextlib.suppress(OSError):
             self.connection.sendall(status.to_bytes(4, "little"))
         self.connection.close()
 
 
 class Server:
-    """Returns from run() only in a fork: with the request that it is for."""
+    """run() returns only in a fork, with the fork's request."""
 
     def __init__(self, path):
         self.selector = selectors.DefaultSelector()
@@ -121,7 +121,7 @@ class Server:
             return request
         for stream in streams:
             os.close(stream)
-        with contextlib.suppress(OSError):  # As the fork does, whichever comes first.
+        with contextlib.suppress(OSError):  # The fork does the same; the first call counts.
             os.setpgid(program.process, program.process)
         program.tell_process()
         self.programs[program.process] = program
@@ -129,7 +129,7 @@ class Server:
         return None
 
     def leave(self):
-        """In a fork: nothing of the server is left."""
+        """Drops the server's state in a fork."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.selector.close()
@@ -151,7 +151,7 @@ class Server:
 
 
 def become(request):
-    """This process is what the request says, until its script begins."""
+    """Sets up this process by the request, up to the start of its script."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     prctl(PR_SET_NAME, request["mark"].encode(), 0, 0, 0)
@@ -173,7 +173,7 @@ if __name__ == "__main__":
     import numpy
     import torch  # pylint: disable=unused-import
 
-    # A fork neither visits nor copies what was there before it, which halves what it takes to end.
+    # A fork neither visits nor copies earlier objects, which halves the time of its end.
     gc.freeze()
     become(Server(sys.argv[1]).run())
     with open(sys.argv[0], "rb") as script:

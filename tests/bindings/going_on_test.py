@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of PyTorch programs that is killed goes on from its checkpoint, on other numbers of servers
-and workers, and ends as an undisturbed one does, to the bit (checkpoints_worker.py)."""
+"""A killed job of PyTorch programs resumes from its checkpoint, with other numbers of servers and
+workers, and its result is bit-identical to an undisturbed job's (checkpoints_worker.py)."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import kept
 class GoingOn(kept.KeptTest):
 
     def same_bits(self, *ways):
-        """Of killed jobs that go on and of undisturbed ones, of some of these ways. The former."""
+        """Resumes killed jobs of some of these ways, and compares them with undisturbed jobs."""
         gone_on = []
         for way, servers in jobs.some(*ways):
             with self.subTest(way, servers=servers):
@@ -25,7 +25,7 @@ class GoingOn(kept.KeptTest):
                 job.expect(r"\[worker 1\] checkpoint 6 True$", seconds=jobs.TORCH_PATIENCE)
                 self.kill_all(job)
                 newest = int((self.folder / "LATEST").read_text().split("-")[1])
-                for number in range(2, newest + 1):  # It may have come further.
+                for number in range(2, newest + 1):  # The job may have saved more.
                     (self.folder / f"ckpt-{number}" / "MANIFEST").unlink(missing_ok=True)
                 job = self.keep(way, 12, 6, servers=servers and servers + 1)
                 job.expect(r"the job goes on from checkpoint 1 of step 6", jobs.TORCH_PATIENCE)
@@ -45,7 +45,7 @@ class GoingOn(kept.KeptTest):
             self.assertEqual(len(rounds), 2, job.output())
 
     def test_local_steps_are_those_of_a_job_without_checkpoints(self):
-        # One at a round's end changes nothing.
+        # A checkpoint at a round's end changes nothing.
         wanted = self.ends(self.python("checkpoints_worker.py", "local", 12, 0))
         self.assertEqual(self.ends(self.keep("local", 12, 6)), wanted)
         (self.folder / "ckpt-2" / "MANIFEST").unlink()

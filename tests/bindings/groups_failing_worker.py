@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker whose group fails, because one member comes late or has left, and checks that it is
-refused what it calls afterwards, at once. Arguments: "late" or "lost", who that is, and a named
-pipe by which they tell each other that they have failed.
+"""A worker whose group fails, because one member is late or has left. It checks that later calls
+are refused at once. Arguments: "late" or "lost", the rank of that member, and a named pipe by which
+members report their failures.
 """
 
 import os
@@ -18,7 +18,7 @@ AT_ONCE_S = 1.5  # The operation timeout is 3 s.
 
 
 def call(group, name):
-    """The error of a call, and how long that took."""
+    """The error of a call, and its duration."""
     begin = time.monotonic()
     try:
         st.alltoall(torch.ones(group.size), name=name, group=group)
@@ -28,7 +28,7 @@ def call(group, name):
 
 
 def check_refused(group, kind):
-    """Calls of the same name, and of others."""
+    """Calls of the same name and of other names are refused."""
     for name in ("first", "second"):
         error, seconds = call(group, name)
         assert isinstance(error, kind), error
@@ -37,10 +37,10 @@ def check_refused(group, kind):
 
 
 def be_late(group, is_late, pipe):
-    """The others fail by their timeout; then this one does at once."""
+    """Peers fail by their timeout; then the late member fails at once."""
     if is_late:
         with os.fdopen(os.open(pipe, os.O_RDWR), encoding="ascii", buffering=1) as lines:
-            said = [lines.readline() for _ in range(group.size - 1)]  # Open for both: no end.
+            said = [lines.readline() for _ in range(group.size - 1)]  # Open for both: no EOF.
         assert said == ["failed\n"] * (group.size - 1), said
     error, seconds = call(group, "first")
     assert isinstance(error, errors.Timeout), error
@@ -52,12 +52,12 @@ def be_late(group, is_late, pipe):
 
 
 def lose(group, who, pipe):
-    """Both others fail; neither leaves before, as it would be lost, too."""
+    """Both peers fail; neither leaves before, because it would be lost, too."""
     error, _ = call(group, "first")
     assert isinstance(error, errors.PeerLost) and f"worker {who}" in str(error), error
     check_refused(group, errors.PeerLost)
     is_first = group.rank == min({0, 1, 2} - {who})
-    with pipe.open("r" if is_first else "a", encoding="ascii") as told:  # Opened by both, or waits.
+    with pipe.open("r" if is_first else "a", encoding="ascii") as told:  # Waits for both peers.
         assert not is_first or told.readline() == "failed\n"
         assert is_first or told.write("failed\n")
 

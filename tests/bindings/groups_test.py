@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of workers of which one comes too late or leaves: the others are refused what they call
-afterwards, and so is that one (groups_failing_worker.py). And the program of the guide's page.
+"""Groups with a member that is late or leaves: later calls of all members are refused
+(groups_failing_worker.py). The program of the guide's page is tested, too.
 """
 
 import os
@@ -20,7 +20,7 @@ TIMEOUT_S = 3
 class Failing(jobs.PythonTest):
 
     def check(self, what, who):
-        """A job of three, who end well."""
+        """A job of three workers that end with status 0."""
         with tempfile.TemporaryDirectory() as folder:
             pipe = pathlib.Path(folder) / "failed"
             os.mkfifo(pipe)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker with less data than others, or more: it calls join(), and what others do meanwhile is
-checked."""
+"""A worker with less data than its peers, or more: it calls join(), and its peers' calls meanwhile
+are checked."""
 
 import unittest
 
@@ -13,7 +13,7 @@ from stretto import errors
 
 
 def sums_without(absent, kind=torch.float32):
-    """What a sum of ones and one of ranks are without these workers."""
+    """The sums of ones and of ranks without these workers."""
     here = [rank for rank in range(hvd.size()) if rank not in absent]
     return torch.tensor([len(here), sum(here)], dtype=kind)
 
@@ -53,7 +53,7 @@ class Join(unittest.TestCase):
             for call in (lambda: hvd.allgather(torch.ones(2)), lambda: hvd.barrier(),
                          lambda: hvd.broadcast(torch.ones(2), 0),
                          lambda: hvd.broadcast_parameters({"w": torch.ones(2)}, 0)):
-                hvd.allreduce(torch.ones(1))  # By now the others sit out.
+                hvd.allreduce(torch.ones(1))  # By now the peers have joined.
                 with self.assertRaisesRegex(errors.Mismatch, "sit"):
                     call()
         hvd.join()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto.horovod.torch: among several workers (horovod_worker.py, and with data of other lengths
-at each of them horovod_joining_worker.py), and alone."""
+"""stretto.horovod.torch: among several workers (horovod_worker.py; horovod_joining_worker.py with
+data of different lengths), and alone."""
 
 import unittest
 
@@ -45,7 +45,7 @@ assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == 2
 print("done")
 """
 
-# Lanes are at work when the program ends.
+# Operation queues are busy when the program ends.
 UNSYNCHRONIZED = """
 import sys
 import torch
@@ -83,7 +83,7 @@ class Horovod(jobs.PythonTest):
         self.assert_done(self.launch(jobs.sys.executable, "-c", ELASTIC, workers="1:2", servers=1))
 
     def test_operations_in_flight_let_program_end(self):
-        # With STRETTO_TEST_ALL=1 each of them.
+        # With STRETTO_TEST_ALL=1 all cases run.
         for way, status in jobs.one_of(("0", 0), ("3", 3), ("error", 1)):
             job = self.launch(jobs.sys.executable, "-c", UNSYNCHRONIZED, way, workers=2, servers=1)
             self.assertEqual(job.end(jobs.TORCH_PATIENCE), status, job.output())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that calls stretto.horovod.torch as Horovod's scripts do, and checks what comes."""
+"""A worker that calls stretto.horovod.torch like Horovod's scripts, and checks the results."""
 
 import threading
 import unittest
@@ -18,12 +18,12 @@ KINDS = (torch.float32, torch.float64, torch.float16, torch.int32, torch.int64, 
 
 
 def of_rank(rank, kind=torch.float32):
-    """What the worker of that rank has."""
+    """The tensor of the worker of that rank."""
     return torch.tensor([[rank + 1, 5 - rank], [2, rank]], dtype=kind)
 
 
 def all_of(kind=torch.float32):
-    """What all have, by rank."""
+    """The tensors of all workers, by rank."""
     return torch.stack([of_rank(rank, kind) for rank in range(hvd.size())])
 
 
@@ -40,7 +40,7 @@ class Allreduce(unittest.TestCase):
                 self.assertTrue(torch.equal(found, result.to(kind)), (kind, op, found))
 
     def test_pieces_are_reduced_as_a_whole(self):
-        """Of tensors of that size there are several, and the last has room for more."""
+        """A tensor of that size has several pieces, and the last has padding."""
         def repeated(tensor, kind):
             return tensor.to(kind).reshape(-1).repeat(15_013)
 
@@ -187,8 +187,8 @@ class Allreduce(unittest.TestCase):
             del mine
         for thread in threading.enumerate():
             if thread.name == "stretto-horovod":
-                thread.join()  # It lets go of the last exchange that it began.
-        hvd.allreduce(torch.ones(2), name="next")  # The worker lets go of what ended before.
+                thread.join()  # The thread drops the last exchange that it began.
+        hvd.allreduce(torch.ones(2), name="next")  # The worker drops ended exchanges.
         self.assertEqual([each() for each in kept], [None, None])
 
     def test_what_is_not_there_is_refused_with_the_reason(self):
@@ -271,7 +271,7 @@ class GatherAndBroadcast(unittest.TestCase):
 class Training(unittest.TestCase):
 
     def train(self, **options):
-        """A step of one layer, whose gradient at each worker is its rank and one."""
+        """A step of one layer, whose gradient at each worker is its rank plus one."""
         layer = torch.nn.Linear(2, 1, bias=False)
         torch.nn.init.zeros_(layer.weight)
         optimizer = hvd.DistributedOptimizer(torch.optim.SGD(layer.parameters(), lr=1.0),
@@ -328,7 +328,7 @@ class Training(unittest.TestCase):
 class SyncBatchNorm(unittest.TestCase):
 
     def check(self, kind, momentum):
-        """One layer over all workers' rows beside PyTorch's over the same rows."""
+        """Compares one layer over all workers' rows with PyTorch's over the same rows."""
         torch.manual_seed(3)
         shape = [3 * hvd.size(), 4] + [2] * kind
         rows = torch.rand(shape, dtype=torch.float64) * 3 + 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pip install ./bindings/python`, and what a user then has: packages, programs, and a doctor."""
+"""`pip install ./bindings/python`, and its result: packages, programs, and a doctor."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ METADATA = ("import importlib.metadata, json; "
 class Install(jobs.PythonTest):
 
     def run_installed(self, program, *words):
-        """Runs an installed program, with nothing in the environment that names one."""
+        """Runs an installed program, without variables that name a program."""
         variables = self.environment()
         for name in ("PYTHONPATH", "STRETTO_BIN_DIR"):
             variables.pop(name, None)
@@ -46,7 +46,7 @@ class Install(jobs.PythonTest):
         self.check_metadata(json.loads(self.run_installed("python3", "-c", METADATA).stdout))
 
     def check_metadata(self, told):
-        """What package indexes and pip show of it."""
+        """The metadata that package indexes and pip show."""
         self.assertEqual((told["name"], told["license"]), ("stretto", "Apache-2.0"))
         self.assertEqual(told["requires_python"], ">=3.9")
         self.assertIn("Programming Language :: Python :: 3", told["classifier"])
@@ -100,12 +100,12 @@ class Doctor(jobs.PythonTest):
 class Bpslaunch(jobs.PythonTest):
 
     def bpslaunch(self, *words, **variables):
-        """Starts one call of it."""
+        """Starts one call of bpslaunch."""
         return self.start("bpslaunch", [sys.executable, "-m", "stretto.bpslaunch", *words],
                           **variables)
 
     def test_a_job_by_hand(self):
-        """Scheduler, server and two workers of one host, as BytePS's users start them."""
+        """Scheduler, server and two workers of one host, started like those of BytePS's users."""
         port = self.free_port()
         common = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": port,
                   "DMLC_NUM_WORKER": 1, "DMLC_NUM_SERVER": 1, "BYTEPS_LOCAL_SIZE": 2,
@@ -123,7 +123,7 @@ class Bpslaunch(jobs.PythonTest):
         self.assert_nobody_left()
 
     def free_port(self):
-        """A port that the scheduler of another job has had just now."""
+        """A port that the scheduler of another job has just released."""
         probe = self.start("probe", [jobs.cluster.SCHEDULER], STRETTO_SCHEDULER="127.0.0.1:0")
         port = jobs.cluster.address_of(probe)[1]
         probe.destroy()

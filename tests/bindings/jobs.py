@@ -19,21 +19,21 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 import cluster  # pylint: disable=wrong-import-position
 
 PACKAGES = pathlib.Path(sysconfig.get_path("platlib"))  # Where pip has installed the wheel.
-BASE_PYTHON = pathlib.Path(sys.base_prefix) / "bin/python3"  # Starts faster than that of a venv.
+BASE_PYTHON = pathlib.Path(sys.base_prefix) / "bin/python3"  # Starts faster than a venv's.
 TORCH_PATIENCE = 120.0  # Seconds: importing PyTorch takes a while on a busy machine.
 
 
 def some(*cases, least=2):
-    """Of what a test tries one after the other, each with Python programs of its own, which take
-    seconds of all processors: the first and the last, or the `least` first; all with
-    STRETTO_TEST_ALL=1, as `tools/check --all` sets it."""
+    """Selects from a test's cases, each of which starts Python programs that take seconds of all
+    processors. Returns the first and the last case, or the first `least`; with STRETTO_TEST_ALL=1
+    (`tools/check --all`) all of them."""
     if os.environ.get("STRETTO_TEST_ALL") == "1":
         return cases
     return (cases[0], cases[-1]) if least == 2 else cases[:least]
 
 
 def one_of(*cases):
-    """As some(), of cases that are alike: one, and another one whenever what they run changes."""
+    """Like some(), for similar cases: one case, which changes whenever the packages change."""
     if os.environ.get("STRETTO_TEST_ALL") == "1":
         return cases
     turn = 0
@@ -45,8 +45,8 @@ def one_of(*cases):
 
 @functools.cache
 def fork_servers():
-    """The folder with the sockets of this test's two fork_server.py, which end with the test. Their
-    hash seeds differ, as those of workers do."""
+    """The folder with the sockets of this test's two fork servers (fork_server.py), which end with
+    the test. Their hash seeds differ, like workers' seeds."""
     folder = tempfile.TemporaryDirectory()
     paths = [pathlib.Path(folder.name) / name for name in ("0", "1")]
     servers = [subprocess.Popen([sys.executable, HERE / "fork_server.py", path],
@@ -78,7 +78,7 @@ def fork(**variables):
 
 
 class PythonTest(cluster.ClusterTest):
-    """A test that starts Python programs which see our packages."""
+    """A test that starts Python programs with our packages."""
 
     def environment(self, **variables):
         usual = {"OMP_NUM_THREADS": 1,
@@ -87,7 +87,7 @@ class PythonTest(cluster.ClusterTest):
 
     def python(self, script, *arguments, workers=2, servers=2, flags=(), forks=True, **variables):
         """Starts a job whose workers run a script of this folder: in forks of one interpreter, or
-        each in its own, where the test looks at a worker's process."""
+        each in its own, if the test inspects a worker's process."""
         python = fork(**variables) if forks else (sys.executable,)
         return self.launch(*python, HERE / script, *arguments, workers=workers, servers=servers,
                            flags=flags, **variables)
@@ -111,7 +111,7 @@ class PythonTest(cluster.ClusterTest):
         return self.start("python", [sys.executable, *words], **variables)
 
     def assert_done(self, job, workers=2, seconds=TORCH_PATIENCE):
-        """The job ends well, and each worker has said that it is done."""
+        """The job ends without an error, and each worker has printed "done"."""
         self.assertEqual(job.end(seconds), 0, job.output())
         for rank in range(workers):
             self.assertIn("done", job.lines_of(f"worker {rank}"), job.output())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job of three, of which number 1 is told to end by SIGTERM: in a plain loop
-("loop") or one of a wrapped module ("parallel"), in one with a state ("state"), twice ("twice"), in
-no step at all ("late"), after other code has set a handler ("borrowed"), or in a loop of another
-thread ("thread").
+"""A worker of an elastic job of three, of which worker 1 gets SIGTERM: in a plain loop ("loop") or
+one of a wrapped module ("parallel"), in one with a state ("state"), twice ("twice"), in no step at
+all ("late"), after other code has set a handler ("borrowed"), or in a loop of another thread
+("thread").
 """
 
 import ctypes
@@ -23,18 +23,18 @@ st.init()
 
 
 def tell():
-    """As a host does that is about to go."""
+    """Sends SIGTERM, like a host that is about to stop."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def helper(waits):
-    """A loader of data, which ends when it is told to."""
+    """A data loader, which ends on request."""
     print("helper", flush=True)
     waits.recv()
 
 
 def deadlock(libc, locked=lambda: None):
-    """Waits in native code, where no handler of Python's runs."""
+    """Waits in native code, where no Python handler runs."""
     mutex = ctypes.create_string_buffer(64)
     libc.pthread_mutex_lock(mutex)
     locked()
@@ -42,12 +42,12 @@ def deadlock(libc, locked=lambda: None):
 
 
 def stuck_helper(says):
-    """A child that native code keeps."""
+    """A child that is stuck in native code."""
     deadlock(ctypes.CDLL(None), lambda: says.send("locked"))
 
 
 def loop(told):
-    """Each step adds the mean of all gradients, which are 1 here and there."""
+    """Each step adds the mean of all gradients, which are 1 at every worker."""
     weight = torch.nn.Parameter(torch.zeros(3))
     optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), [("weight", weight)])
     here = []
@@ -64,7 +64,7 @@ def loop(told):
 
 
 def parallel():
-    """The same with a wrapped module: its step ends as the next forward begins."""
+    """Like loop(), with a wrapped module: its step ends when the next forward begins."""
     module = torch.nn.Linear(1, 3, bias=False)
     torch.nn.init.zeros_(module.weight)
     wrapped = st.DistributedDataParallel(module)
@@ -82,7 +82,7 @@ def parallel():
 
 
 def with_helper():
-    """The notice is for this process, and not for its children, which SIGTERM ends."""
+    """Only this process takes SIGTERM as a notice; the signal ends its children."""
     forks = multiprocessing.get_context("fork")
     if number == 1:
         leaving.watch()
@@ -102,7 +102,7 @@ def with_helper():
 
 
 def twice():
-    """Another one within a second is the same one; a later one ends it at once."""
+    """A second SIGTERM within a second counts as the first; a later one ends the worker at once."""
 
     def told():
         tell()
@@ -114,8 +114,7 @@ def twice():
 
 
 def late():
-    """It comes to no end of a step: native code that holds Python's lock lets no Python code run
-    from before the notice on."""
+    """No step ends: native code holds the GIL from before the notice on, so no Python code runs."""
     leaving.PATIENCE_S = 0.2
 
     def told():
@@ -126,12 +125,12 @@ def late():
 
 
 def loader():
-    """All processes of the worker are told, those of its DataLoader first, which raises then."""
+    """All processes of the worker get SIGTERM, its DataLoader's first, which then raises."""
     if number != 1:
         loop(tell)
         return
     batches = iter(torch.utils.data.DataLoader(range(1000), num_workers=2))
-    # Its handler may raise at any place; without it, DataLoader raises where the program waits.
+    # The handler may raise anywhere; without it, DataLoader raises where the program waits.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
     def told():
@@ -144,7 +143,7 @@ def loader():
 
 
 def state():
-    """Each sample of an epoch is processed once: who leaves has told what it has processed."""
+    """Each sample of an epoch is processed once: a leaving worker has reported its own."""
     samples, batch = 60, 2
     weight = torch.nn.Parameter(torch.zeros(samples, dtype=torch.float64))
     sampler = st.elastic.ElasticSampler(range(samples))
@@ -175,14 +174,14 @@ def state():
 
 
 def borrowed():
-    """A library has set its handler of SIGTERM meanwhile, and restored what Python knew of."""
+    """A library has set a handler of SIGTERM, and restored the handler that Python knew."""
     leaving.watch()
     signal.signal(signal.SIGTERM, signal.signal(signal.SIGTERM, lambda *_: None))
     loop(tell)
 
 
 def thread():
-    """The program trains in another thread than the main one, which gets the signal at once."""
+    """The program trains in another thread than the main thread, which gets the signal at once."""
 
     def told():
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)

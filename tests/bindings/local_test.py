@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto.torch.LocalSteps: its outer rules and fragments in this process, what it refuses, and
-jobs of fixed size (local_worker.py) and elastic ones (local_elastic_worker.py)."""
+"""stretto.torch.LocalSteps: its outer rules and fragments in this process, its errors, and jobs of
+fixed size (local_worker.py) and elastic jobs (local_elastic_worker.py)."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ import stretto.torch as st  # pylint: disable=wrong-import-position
 from stretto.torch.local_sgd import outer, rounds  # pylint: disable=wrong-import-position
 from stretto import errors  # pylint: disable=wrong-import-position
 
-LONG = 300.0  # Seconds for all that one job trains, on a busy machine.
+LONG = 300.0  # Seconds for all training of one job on a busy machine.
 
 
 class Decisions(unittest.TestCase):
@@ -143,7 +143,7 @@ class Refused(unittest.TestCase):
 
     def test_values_have_the_parameters_names(self):
         for every in (1, 2):
-            for _ in range(2):  # The second one has a scope of another name.
+            for _ in range(2):  # The second optimizer has a scope of another name.
                 each = st.LocalSteps(torch.optim.SGD(self.model.parameters(), lr=0.1),
                                      self.model.named_parameters(), every=every)
                 each.step()
@@ -164,7 +164,7 @@ class Refused(unittest.TestCase):
 class Jobs(jobs.PythonTest):
 
     def test_of_fixed_size(self):
-        # To start PyTorch costs more than all that these jobs do.
+        # Starting PyTorch takes longer than the work of these jobs.
         for workers, servers in ((2, 2), (3, 2), (3, 0)):
             with self.subTest(workers=workers, servers=servers):
                 job = self.python("local_worker.py", workers=workers, servers=servers)
@@ -174,8 +174,8 @@ class Jobs(jobs.PythonTest):
 class Elastic(jobs.PythonTest):
 
     def ends(self, way, goes=-1):
-        """The job's output: worker 1 was killed, one came, that of number `goes` has left, and all
-        who are there at the end have the same."""
+        """The job's output: worker 1 was killed, a worker joined, worker `goes` has left, and all
+        remaining workers have equal values."""
         with tempfile.TemporaryDirectory() as pipes:
             for seat in (0, 2):
                 os.mkfifo(pathlib.Path(pipes) / f"{seat}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training loop that knows nothing of losses goes on when workers of an elastic job are killed:
-by the mean of those who are left, and the same at all of them."""
+"""A training loop without fault handling continues when workers of an elastic job are killed: by
+the mean of the remaining workers, and equal at all of them."""
 
 import os
 import re
@@ -21,7 +21,7 @@ class Losses(jobs.PythonTest):
         self.train("ring")
 
     def test_servers_are_lost_too_where_others_stand_by(self):
-        """One alone, and one with a worker at once."""
+        """A server alone, and a server together with a worker."""
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
             job = self.python("losing_worker.py", until, "servers", workers="1:3", servers=2,
@@ -47,11 +47,11 @@ class Losses(jobs.PythonTest):
             self.assert_nobody_left()
 
     def test_a_worker_is_lost_with_the_shell_that_has_started_it(self):
-        """Which alone is killed, and not what it runs."""
+        """Only the shell is killed, not its program."""
         self.train("servers", shell=("/bin/sh", "-c", '"$@"; exit $?', "sh"))
 
     def train(self, exchange, shell=()):
-        """One of three is killed."""
+        """One of three workers is killed."""
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
             job = self.launch(*shell, sys.executable, jobs.HERE / "losing_worker.py", until,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of memory_test.py: calls whose tensors have another size each time,
-and models that are wrapped and dropped, leave the memory of servers and workers as it is.
+and models that are wrapped and dropped, leave the memory of servers and workers unchanged.
 """
 
 import gc
@@ -17,7 +17,7 @@ import work
 
 CALLS, FEW_CALLS = 200, 20
 MODELS, FEW_MODELS = 24, 6
-MOST_GROWTH = 1.25  # What is on the way at a time varies; a leak makes it 3 and more.
+MOST_GROWTH = 1.25  # Data in flight varies; a leak makes it 3 and more.
 
 
 def _resident(process):
@@ -35,12 +35,12 @@ def _is_server(folder):
         fields = (folder / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
         name = (folder / "comm").read_text(encoding="ascii").strip()
     except OSError:
-        return False  # It has ended.
+        return False  # The process has ended.
     return name == "stretto-server" and int(fields[1]) == os.getppid()
 
 
 def _servers():
-    """The job's servers, which the launcher has started as it has this process."""
+    """The job's servers, which this process's launcher has started."""
     return [int(folder.name) for folder in pathlib.Path("/proc").glob("[0-9]*")
             if _is_server(folder)]
 
@@ -52,7 +52,7 @@ class Memory(unittest.TestCase):
         self.ranks = sum(range(self.size))
 
     def assert_flat(self, call, few, calls):
-        """Memory after all these calls is what it was after some."""
+        """Memory after all these calls is equal to memory after some of them."""
         def resident():
             st.barrier()
             found = {f"server {server}": _resident(server) for server in _servers()}
@@ -153,7 +153,7 @@ class Memory(unittest.TestCase):
             if self.rank == 0:
                 kept.append(optimizer)
             del model, optimizer
-            del kept[:number % 3 // 2 * len(kept)]  # Some, now and then.
+            del kept[:number % 3 // 2 * len(kept)]  # Every third time, all of them.
             gc.collect()
 
         self.assert_flat(train, FEW_MODELS, MODELS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people get wrong with stretto.torch is told at the call that is wrong, in a process of its
-own as well as in a job.
+"""Misuse of stretto.torch raises an error at the wrong call, in a single process as well as in a
+job.
 """
 
 import unittest
@@ -63,7 +63,7 @@ class Misuse(unittest.TestCase):
         optimizer.step()
 
     def test_parameters_that_come_later(self):
-        """They were never exchanged, and became another at every worker."""
+        """Such parameters were never exchanged, and diverged between workers."""
         for mode in ("sync", "eager"):
             with self.subTest(mode):
                 self.model[0].weight.requires_grad_(False)

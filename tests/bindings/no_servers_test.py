@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of Python programs without servers: scripts that say nothing of exchanges run as they are,
-and train what they train with servers.
+"""Jobs of Python programs without servers: scripts that select no exchange run unchanged, and train
+the same as with servers.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 EXAMPLES = jobs.cluster.SOURCE / "examples" / "torch"
-LONG = 300.0  # Seconds for all that one job trains, on a busy machine.
+LONG = 300.0  # Seconds for all training of one job on a busy machine.
 
 
 class NoServers(jobs.PythonTest):
@@ -35,7 +35,7 @@ class NoServers(jobs.PythonTest):
             for name, weights in found.items():
                 with self.subTest(name, workers=workers):
                     self.assertTrue(torch.allclose(weights, expected[name], rtol=1e-3, atol=1e-5))
-                    if workers < 3:  # Of two numbers there is one sum.
+                    if workers < 3:  # A sum of two numbers has one order.
                         self.assertTrue(torch.equal(weights, expected[name]))
 
     def test_exchanges_of_every_kind(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of no_servers_test.py. `train FOLDER` trains one model by each of
-the wrappers that scripts use, none of which says how gradients go, and writes the weights down;
-else runs what only jobs without servers refuse. Prints "done" if all was as it should be.
+the wrappers that scripts use, none of which selects an exchange, and saves the weights. Otherwise
+it runs the calls that only jobs without servers refuse. Prints "done" if all results are right.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ STEPS = 8
 
 
 def perceptron():
-    """Another one at each rank, until they are made alike."""
+    """A different model at each rank, until a broadcast."""
     torch.manual_seed(st.rank())
     return nn.Sequential(nn.Linear(12, 900), nn.BatchNorm1d(900), nn.Tanh(), nn.Linear(900, 3))
 
@@ -32,7 +32,7 @@ def momentum(model):
 
 
 def by_optimizer(model):
-    """As scripts of Stretto do."""
+    """Wraps like scripts of Stretto."""
     optimizer = st.DistributedOptimizer(momentum(model), model.named_parameters(), digest_every=3)
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     st.broadcast_optimizer_state(optimizer, root_rank=0)
@@ -40,26 +40,26 @@ def by_optimizer(model):
 
 
 def by_layers(model):
-    """The same, layer by layer."""
+    """Steps layer by layer."""
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     return model, st.DistributedOptimizer(momentum(model), model.named_parameters(), model=model)
 
 
 def by_module(model):
-    """As scripts of PyTorch do."""
+    """Wraps like scripts of PyTorch."""
     model = st.DistributedDataParallel(model)
     return model, momentum(model)
 
 
 def by_byteps(model):
-    """As scripts of BytePS do."""
+    """Wraps like scripts of BytePS."""
     optimizer = bps.DistributedOptimizer(momentum(model), model.named_parameters())
     bps.broadcast_parameters(model.state_dict(), root_rank=0)
     return model, optimizer
 
 
 def by_horovod(model):
-    """As scripts of Horovod do."""
+    """Wraps like scripts of Horovod."""
     optimizer = hvd.DistributedOptimizer(momentum(model), model.named_parameters())
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
     return model, optimizer
@@ -81,7 +81,7 @@ def weights(wrap):
 
 
 def train(folder):
-    """Writes down what each wrapper has made of the model."""
+    """Saves the weights of the model after training by each wrapper."""
     st.init()
     torch.set_num_threads(1)
     found = {wrap.__name__: weights(wrap)

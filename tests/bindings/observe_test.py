@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at jobs of real processes: traces on demand and from the start, stretto-top,
-metrics, and the live page in a real browser.
+"""Observation of jobs of real processes: traces on demand and from the start, stretto-top, metrics,
+and the live page in a real browser.
 """
 
 import json
@@ -18,7 +18,7 @@ from jobs import cluster
 TRACE = cluster.BIN / "stretto-trace"
 TOP = cluster.BIN / "stretto-top"
 FOREVER = 100_000  # Rounds; the test ends such a job.
-MUCH = 0.2  # Seconds lost each round: more than a busy machine takes from anybody else.
+MUCH = 0.2  # Seconds lost each round: more than a busy machine takes from another member.
 
 
 class Observed(jobs.PythonTest):
@@ -60,7 +60,7 @@ class Observed(jobs.PythonTest):
         job.end()
 
     def test_wrong_arguments_are_told_apart(self):
-        # No job of anybody's is found here.
+        # No job is found here.
         for words in ((TOP,), (TOP, "--job"), (TOP, "--every", "0", "--job", "h:1"), (TOP, "word"),
                       (TRACE,), (TRACE, "--nonsense"), (TRACE, "--iterations", "x"),
                       (TRACE, "--job", "no address"), (TRACE, "merge", "folder"),
@@ -179,7 +179,7 @@ class Observed(jobs.PythonTest):
         self.stop(job)
 
     def browse(self, page):
-        """The page's document, after its scripts have run for four seconds of the browser's."""
+        """The page's document, after its scripts have run for four seconds of browser time."""
         done = subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
              f"--user-data-dir={self.folder / 'browser'}", "--virtual-time-budget=4000", page],

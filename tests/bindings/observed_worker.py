@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of observe_test.py: reads input, computes, and exchanges, again and
-again, with time lost where the test wants it. Waiting for an event that never comes stands for
-work of known length. Arguments: rounds, where time is lost, whose rank loses it, seconds.
+"""Run by every worker of a job of observe_test.py: repeatedly reads input, computes, and exchanges,
+with time lost where the test asks for it. Waiting for an event that never occurs simulates work of
+known length. Arguments: rounds, where time is lost, the rank that loses it, seconds.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from stretto import session
 BYTES = 64 * 1024
 COMPUTE_S = 0.004
 INPUT_S = 0.001
-HANG_ROUND = 20  # Who hangs does nothing from then on, for the time to be lost, and is gone.
+HANG_ROUND = 20  # From here on a hanging worker does nothing for the lost time, then exits.
 
 
 def main():

@@ -12,11 +12,11 @@ import work
 import stretto.torch as st
 from stretto.torch.optim import orders
 
-WIDTH = 100  # A weight is too large to travel with others.
+WIDTH = 100  # A weight is too large for a shared bucket.
 
 
 class Backwards(torch.nn.Sequential):
-    """Registered in another order than it computes."""
+    """Registers layers in another order than it computes them."""
 
     def forward(self, inputs):
         for layer in reversed(self):
@@ -25,7 +25,7 @@ class Backwards(torch.nn.Sequential):
 
 
 def build():
-    """The model, alike everywhere."""
+    """The model, equal at all workers."""
     torch.manual_seed(1)
     return Backwards(torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU(),
                      torch.nn.Linear(WIDTH, WIDTH), torch.nn.BatchNorm1d(WIDTH),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of parameters_test.py: parameters that are not like others, for they
-have two names, are frozen for a while, or have sparse gradients. Prints "done" if all was as it
-should be.
+"""Run by every worker of a job of parameters_test.py: parameters that have two names, are frozen
+for a while, or have sparse gradients. Prints "done" if all results are right.
 """
 
 import unittest
@@ -42,7 +41,7 @@ class Parameters(unittest.TestCase):
             self.assertEqual(layer.weight.unique().tolist(), [expected], mode)
 
     def test_freezing_for_some_steps(self):
-        """A frozen layer stays as it is: as in one process, to which equal data are the same."""
+        """A frozen layer stays unchanged, as in one process with the same data."""
         ways = {
             "all": lambda optimizer, model: (st.DistributedOptimizer(
                 optimizer, model.named_parameters()), model),
@@ -51,7 +50,7 @@ class Parameters(unittest.TestCase):
             "module": lambda optimizer, model: (optimizer, st.DistributedDataParallel(model)),
             "alone": lambda optimizer, model: (optimizer, model),
         }
-        for width in (20, 400):  # Gradients that travel together, and by themselves.
+        for width in (20, 400):  # Gradients that travel together, and alone.
             found = {}
             for name, wrap in ways.items():
                 torch.manual_seed(0)
@@ -80,7 +79,7 @@ class Parameters(unittest.TestCase):
                 optimizer.step()
 
     def test_nothing_to_train(self):
-        """Is no error in any mode."""
+        """No mode raises an error."""
         for mode in st.MODES:
             frozen = nn.Parameter(torch.ones(2), requires_grad=False)
             optimizer = st.DistributedOptimizer(torch.optim.SGD([frozen], lr=0.1),
@@ -105,7 +104,7 @@ class Parameters(unittest.TestCase):
         self.assert_alike(model)
 
     def test_sparse_gradients_of_what_not_all_use(self):
-        """A mean is sparse for those too that did not use the layer, and never differs."""
+        """A mean is sparse also at workers that did not use the layer, and equal at all workers."""
         kinds = {"SparseAdam": torch.optim.SparseAdam, "Adagrad": torch.optim.Adagrad}
         for name, kind in kinds.items():
             for parallel in (False, True):
@@ -118,13 +117,13 @@ class Parameters(unittest.TestCase):
                 else:
                     owner = optimizer = st.DistributedOptimizer(optimizer,
                                                                 model.named_parameters())
-                for step in range(6):  # Layer 0 is used later than 1, and once by nobody.
+                for step in range(6):  # Layer 0 is used later than 1, and once by no worker.
                     optimizer.zero_grad(set_to_none=True)
                     layer = model[1 if step in (0, 3) else (step + self.rank) % 2]
                     scale = torch.rand(2, 37, generator=torch.Generator().manual_seed(step))
                     if self.rank == 0 or step > 0:
                         (layer(torch.tensor([step, self.rank])) * scale).sum().backward()
-                    elif parallel:  # A backward that reaches none of them.
+                    elif parallel:  # A backward that reaches neither layer.
                         owner.synchronize()
                     optimizer.step()
                 self.assertTrue(all(parameter.grad.is_sparse for parameter in

@@ -3,8 +3,8 @@
 
     PYTHONPATH=build/python python3 tests/bindings/pytorchs_own.py [-v] [TestDistBackend.test_NAME]
 
-Three processes for each test, without a launcher. BACKEND=gloo runs them by gloo, to compare with.
-It is no test of ours: what is expected of it is in docs/results/0034-pytorchs-own-tests.md.
+Three processes for each test, without a launcher. BACKEND=gloo runs them by gloo, for comparison.
+It is no test of ours: docs/results/0034-pytorchs-own-tests.md has the expected results.
 """
 
 # pylint: disable=wrong-import-position,unused-import
@@ -21,7 +21,7 @@ os.environ.setdefault("TEMP_DIR", tempfile.gettempdir())
 os.environ.pop("RANK", None)
 try:
     import expecttest
-except ImportError:  # Debian has none; these tests want no more of it than a base class.
+except ImportError:  # Debian lacks it; these tests need only a base class of it.
     stand_in = types.ModuleType("expecttest")
     vars(stand_in).update(TestCase=unittest.TestCase, ACCEPT=True)
     sys.modules["expecttest"] = stand_in
@@ -36,11 +36,11 @@ try:  # ReplicatedTensor, which the tests of PyTorch 1 switch on, cannot be impo
     _replicated_tensor_ddp_utils._set_ddp_with_replicated_tensor = lambda value: None
 except ImportError:
     pass
-# What PyTorch's tests know of their own backends.
+# Features that PyTorch's tests know of their own backends.
 CASES = common_distributed.DistTestCases
 for feature in ("ddp", "subgroup", "plugin"):
     CASES.backend_feature[feature].add("stretto")
-CASES.backend_feature["gpu"] = {os.environ["BACKEND"]}  # NCCL is one of these, and not there.
+CASES.backend_feature["gpu"] = {os.environ["BACKEND"]}  # NCCL is among these, and missing.
 CASES.skip_collective["sendrecv anysource"].add("stretto")  # In groups of more than two.
 
 from torch.testing._internal.distributed import distributed_test
@@ -48,11 +48,11 @@ from torch.testing._internal.distributed import distributed_test
 
 class TestDistBackend(distributed_test.TestDistBackend,
                       distributed_test.DistributedTest._DistTestBase):
-    """Each test of theirs, in processes of its own."""
+    """Each of PyTorch's tests, in its own processes."""
 
     def setUp(self):
         super().setUp()
-        # PyTorch spawns them, and each imports PyTorch then, which takes seconds.
+        # PyTorch would spawn the ranks, and each would import PyTorch, which takes seconds.
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
 

@@ -7,9 +7,8 @@ name gloo:
 
 Prints one line for each test: passed, failed or skipped, its name, and the reason. Each test has
 a process of its own, which forks the ranks. With --any-device, tests that ask for GPUs run, too.
-With --any-words the text of errors is not compared. OVER=gloo leaves gloo in its place, to compare
-with. docs/results/0056-pytorch-2-beside-gloo.md has the results. LOG names a file for what the
-tests print.
+With --any-words the text of errors is not compared. OVER=gloo keeps gloo, for comparison.
+docs/results/0056-pytorch-2-beside-gloo.md has the results. LOG names a file for the tests' output.
 """
 
 import collections
@@ -29,7 +28,7 @@ import unittest
 
 LIMIT_S = 100
 os.environ.setdefault("DISTRIBUTED_TESTS_DEFAULT_TIMEOUT", "60")
-os.environ.setdefault("BACKEND", "gloo")  # By which tests decide whether they run.
+os.environ.setdefault("BACKEND", "gloo")  # Tests decide by it whether they run.
 os.environ.setdefault("WORLD_SIZE", "3")
 os.environ.setdefault("TEMP_DIR", tempfile.gettempdir())
 
@@ -42,7 +41,7 @@ FORK = torch.multiprocessing.get_context("fork")
 
 
 def by_stretto(function):
-    """The same function with backend "stretto" in the place of gloo."""
+    """The same function with backend "stretto" instead of gloo."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -58,7 +57,7 @@ def by_stretto(function):
 
 
 class Gloo:
-    """In the place of dist.ProcessGroupGloo: makes groups of backend "stretto"."""
+    """Replaces dist.ProcessGroupGloo: makes groups of backend "stretto"."""
 
     def __new__(cls, store, rank, size, timeout=None):
         seconds = getattr(timeout, "_timeout", 60)
@@ -72,11 +71,11 @@ class Gloo:
 
     @staticmethod
     def create_device(**words):
-        """gloo's own: which network interface to use."""
+        """Ignored: gloo's choice of a network interface."""
 
 
 def under_gloos_name(function):
-    """Calls such as monitored_barrier are for gloo by its name, whatever the group can do."""
+    """Calls such as monitored_barrier check the name gloo, not the group's abilities."""
     @functools.wraps(function)
     def call(*positional, **named):
         found = function(*positional, **named)
@@ -86,7 +85,7 @@ def under_gloos_name(function):
 
 
 def take_over():
-    """Of gloo, in all modules of torch.distributed."""
+    """Replaces gloo in all modules of torch.distributed."""
     for name, changes in (("init_process_group", by_stretto), ("new_group", by_stretto),
                           ("get_backend", under_gloos_name)):
         function = getattr(dist, name)
@@ -99,12 +98,12 @@ def take_over():
 
 
 def start_by_fork(test):
-    """The ranks of a test: PyTorch would spawn them, and each would import PyTorch."""
+    """Forks the ranks of a test: PyTorch would spawn them, and each would import PyTorch."""
     test._start_processes(FORK.Process)
 
 
 def run(test, log, results):
-    """One test, in a process of its own."""
+    """Runs one test in its own process."""
     os.setsid()
     result = unittest.TestResult()
     with open(log, "a", encoding="utf-8") as said:
@@ -125,7 +124,7 @@ def run(test, log, results):
 
 
 def outcome(test, log):
-    """What a test came to, and why."""
+    """The outcome of a test, and the reason."""
     results = FORK.Queue()
     process = FORK.Process(target=run, args=(test, log, results))
     process.start()
@@ -141,7 +140,7 @@ def outcome(test, log):
 
 
 def cases(suite):
-    """Of a suite, which has suites in it."""
+    """The cases of a suite of suites."""
     for entry in suite:
         if isinstance(entry, unittest.TestSuite):
             yield from cases(entry)
@@ -150,7 +149,7 @@ def cases(suite):
 
 
 def brief(reason):
-    """The last line of a traceback that says something."""
+    """The last informative line of a traceback."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     errors = [line for line in lines
               if line.split(":")[0].split(".")[-1].endswith(("Error", "Mismatch", "Timeout",
@@ -160,7 +159,7 @@ def brief(reason):
 
 
 def main(words):
-    """Runs the tests of a file that are named; all if none is."""
+    """Runs the named tests of a file, or all of them."""
     if words[:1] == ["--any-device"]:
         words = words[1:]
         common_distributed.skip_if_lt_x_gpu = lambda count: lambda function: function

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of one job: workers whose paths are in another order are told, as each sample would not
-come once (readers_worker.py).
+"""Readers of one job: workers with paths in another order get an error, because samples would not
+come once each (readers_worker.py).
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from stretto.input import write_tfrecord  # pylint: disable=wrong-import-positio
 class Readers(jobs.PythonTest):
 
     def job(self, how, **options):
-        """Its workers read some files."""
+        """A job whose workers read some files."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         for name in "abcd":

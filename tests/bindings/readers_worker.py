@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of readers_test.py: reads the files of a folder by a Reader that all
-workers share. The last worker has them as the second argument says: "alike", or "reversed".
+workers share. The second argument is the order at the last worker: "alike", or "reversed".
 """
 
 import pathlib
@@ -18,7 +18,7 @@ def main(folder, how):
     if how == "reversed" and now.rank == now.size - 1:
         paths.reverse()
     if now.rank == 0:
-        assert len(list(Reader(paths[:1]))) == 3  # Of this worker alone: not compared.
+        assert len(list(Reader(paths[:1]))) == 3  # A reader of this worker alone: not compared.
     for shuffle in (False, True):
         reader = Reader(paths, shuffle=shuffle, rank=now.rank, world=now.size)
         for _ in range(2):

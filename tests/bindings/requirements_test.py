@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packages say where their Python is another one, or lacks a package that is optional."""
+"""Errors of the packages under another Python, or without an optional package."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that calls what stretto.torch has of rows for each worker, of groups and of several
-tensors at a time, and checks what comes."""
+"""A worker that calls stretto.torch's functions for rows, groups and several tensors at a time, and
+checks the results."""
 
 import concurrent.futures
 import random
@@ -87,7 +87,7 @@ class Rows(unittest.TestCase):
             found = st.alltoall(torch.full((size,), rank), name=name, group=group)
             return found.tolist() == list(range(size))
 
-        for part in parts:  # As many threads as calls, so that they may come in any order.
+        for part in parts:  # As many threads as calls, so that calls may come in any order.
             order.shuffle(part)
             with concurrent.futures.ThreadPoolExecutor(len(part)) as threads:
                 self.assertTrue(all(threads.map(call, part)))

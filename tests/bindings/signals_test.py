@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers of signals that a program has, beside the one by which a worker reads its stacks."""
+"""Signal handlers of a program, beside the handler by which a worker reads its stacks."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from stretto import session, testing  # pylint: disable=wrong-import-position
 
 
 def keeps_handler():
-    """How often the program's own handler is called, after the worker has left."""
+    """The number of calls of the program's own handler after the worker has left."""
     calls = []
     session.begin(lazy=False)
     signal.signal(signal.SIGRTMAX, lambda number, frame: calls.append(number))

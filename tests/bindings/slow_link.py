@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slow link for tests on one host: it stands before a server that tells others another address
-than it binds, and hands bytes on over real sockets, some connections' later than they came.
+"""A slow link for tests on one host: a proxy before a server that announces another address than it
+binds. It forwards bytes over real sockets, on some connections with a delay.
 """
 
 import collections
@@ -14,8 +14,8 @@ CHUNK = 1 << 18
 
 
 class SlowLink:
-    """Listens at `at` for what is listened for at `server`, both (host, port). What comes from a
-    port for which `is_slow(port)` holds, and what goes back there, is handed on `seconds` later.
+    """Forwards connections at `at` to `server`, both (host, port). Data from and to a client's port
+    for which `is_slow(port)` holds is forwarded `seconds` later.
     """
 
     def __init__(self, at, server, seconds, is_slow):
@@ -25,7 +25,7 @@ class SlowLink:
         self._closing = threading.Event()
         self._sockets = collections.deque()
         self._threads = collections.deque()
-        self.slow = 0  # Connections that are.
+        self.slow = 0  # Number of slow connections.
         self._listener = socket.create_server(at)
         self._sockets.append(self._listener)
         self._start(self._accept)
@@ -68,9 +68,9 @@ class SlowLink:
                 target.sendall(data)
 
     def close(self):
-        """All connections end."""
+        """Closes all connections."""
         self._closing.set()
-        for one in (*self._sockets, *self._sockets):  # One may have come meanwhile.
+        for one in (*self._sockets, *self._sockets):  # A connection may have come meanwhile.
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         while self._threads:

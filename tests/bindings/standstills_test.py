@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/standstills in short: some jobs that are made to stand still, each named right; a job that
-evaluates and saves, of which nothing is said; and that it would notice.
+"""tools/standstills in short: it names the cause of some stalled jobs, reports nothing for a job
+that evaluates and saves, and would notice a wrong report.
 """
 
 import json
@@ -16,7 +16,7 @@ TOOL = jobs.cluster.SOURCE / "tools" / "standstills"
 
 
 def standstills(*flags):
-    """The exit status, the summary, and what else was said."""
+    """The exit status, the summary, and the other output."""
     command = [sys.executable, TOOL, "--json", "--verbose", "--build", jobs.cluster.BUILD, *flags]
     done = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)

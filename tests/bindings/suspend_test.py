@@ -27,7 +27,7 @@ for lazy in (True, False):
 class Suspend(jobs.PythonTest):
 
     def cluster(self, address, workers, servers):
-        """Starts a scheduler and servers; the processes, and the scheduler's address."""
+        """Starts a scheduler and servers; returns the processes, and the scheduler's address."""
         common = {"STRETTO_WORLD_SIZE": workers, "STRETTO_SERVERS": servers}
         scheduler = self.start("scheduler", [jobs.cluster.SCHEDULER], STRETTO_SCHEDULER=address,
                                **common)

@@ -10,7 +10,7 @@ import stretto.torch as st
 
 
 def adds(offset, names):
-    """A sum over all workers, and what kinds of results there are."""
+    """A sum over all workers, and results of all types."""
     st.init()
     total = st.push_pull(torch.tensor([st.rank() + offset]), "x", average=False)
     return total, {"rank": st.rank(), 7: (None, True)}, [names["text"], os.environ["GIVEN"]]
@@ -46,7 +46,7 @@ def one_is_killed():
 
 
 def returns_a_set():
-    """What no result may be."""
+    """An unsupported result."""
     return {1}
 
 
@@ -63,6 +63,6 @@ def one_calls_exit():
 
 
 def one_raises_base_exception():
-    """Worker 1 raises what is no Exception, as fail() of pytest does."""
+    """Worker 1 raises a BaseException, like fail() of pytest."""
     if os.environ["RANK"] == "1":
         raise type("Failed", (BaseException,), {})("wanted 2")

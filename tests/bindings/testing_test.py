@@ -117,7 +117,7 @@ class Run(jobs.PythonTest):
             testing.run(testing_functions.returns_a_set, workers=1)
 
     def assert_fixture_is_run(self):
-        """Where there is no pytest: the plugin's fixture, with its decorator left out."""
+        """Without pytest: runs the plugin's fixture without its decorator."""
         stand_in = types.SimpleNamespace(fixture=lambda function: function)
         with mock.patch.dict(sys.modules, {"pytest": stand_in}):
             plugin = importlib.import_module("stretto_pytest")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchrun as it is, but that it also starts where PyTorch was built without libuv, as Debian
-builds version 2, and under Python 3.11, where version 1.13 needs a choice of what to redirect.
+"""torchrun, which also starts with a PyTorch without libuv, such as Debian's version 2. It also
+starts under Python 3.11, where version 1.13 needs a choice of redirects.
 """
 
 import functools

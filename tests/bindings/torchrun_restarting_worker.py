@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of torchrun. In the first attempt one rank ends when all ranks have met, and the other
-ranks run until their agents end them. Arguments: init or backend, the rank that ends, and a file.
+"""A rank of torchrun. In the first attempt one rank ends after the rendezvous, and the other ranks
+run until their agents end them. Arguments: init or backend, the rank that ends, and a file.
 """
 
 import functools

@@ -21,7 +21,7 @@ def free_port():
 class Torchrun(jobs.PythonTest):
 
     def assert_sums(self, job, *lines):
-        """The job ends well, and has these lines for each rank."""
+        """The job ends with status 0, and has these lines for each rank."""
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
         for rank in range(SIZE):
             for line in lines:
@@ -37,7 +37,7 @@ class Torchrun(jobs.PythonTest):
             self.assert_nobody_left()
 
     def restart(self, way, leaver, agents, nproc):
-        """A rank of the first attempt ends, and the ranks of the second have their sums."""
+        """A rank of the first attempt ends, and the ranks of the second attempt have their sums."""
         flags = (f"--nnodes={agents}", f"--nproc_per_node={nproc}", "--max_restarts=2",
                  "--monitor_interval=0.1", "--rdzv_backend=c10d",
                  f"--rdzv_endpoint=127.0.0.1:{free_port()}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type hints, as mypy sees them: the packages by themselves, and a program that uses them.
-PyTorch's own are not looked at, for that takes minutes.
+"""Type hints, checked by mypy: the packages alone, and a program that uses them. PyTorch's own
+hints are not checked, because that takes minutes.
 """
 
 import pathlib
@@ -34,7 +34,7 @@ optimizer.finish()
 class Typing(unittest.TestCase):
 
     def mypy(self, *words, folder):
-        """Runs mypy there; what it says."""
+        """Runs mypy there; returns its output."""
         done = subprocess.run([sys.executable, "-m", "mypy", "--follow-imports=skip",
                                "--ignore-missing-imports", "--cache-dir", folder, *words],
                               cwd=jobs.cluster.SOURCE / "bindings" / "python",

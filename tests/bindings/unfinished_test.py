@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An exception of a signal handler ends a call that exchanges (unfinished_worker.py): the worker's
-later calls would be one call off, so each raises an error that names the interrupted one.
+later calls would be one call off, so each raises an error that names the interrupted call.
 """
 
 import tempfile

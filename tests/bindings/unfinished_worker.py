@@ -27,11 +27,11 @@ STATUS = 7
 
 
 class Alarm(Exception):
-    """What the handler raises."""
+    """The exception of the handler."""
 
 
 def raise_within_wait(_, frame):
-    """Raises Alarm if the program waits for another worker, and lets the timer go on if not."""
+    """Raises Alarm if the program waits for its peer; otherwise the timer continues."""
     while frame is not None:
         if frame.f_code.co_name in WAITS and "stretto" in frame.f_code.co_filename:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -41,7 +41,7 @@ def raise_within_wait(_, frame):
 
 class Numbered:
     """A flag that rank 0 sets once its call was interrupted, and that rank 1 waits for: a pipe,
-    which each of them opens when the other does."""
+    whose open() waits for both ranks."""
 
     number = 0
 
@@ -54,12 +54,12 @@ class Numbered:
 
     @classmethod
     def set(cls):
-        """By rank 0."""
+        """Called by rank 0."""
         cls._open("w")
 
     @classmethod
     def wait(cls):
-        """By rank 1."""
+        """Called by rank 1."""
         cls._open("r")
 
 
@@ -92,8 +92,8 @@ def ones():
 
 
 class Interrupted(unittest.TestCase):
-    """Rank 1 answers each interrupted call, so that later ones match again, and a test may go
-    on."""
+    """Rank 1 answers each interrupted call, so that later calls match again, and a test can
+    continue."""
 
     def check(self, operation, call):
         """Rank 0 refuses further calls."""
@@ -121,7 +121,7 @@ class Interrupted(unittest.TestCase):
         self.check("barrier", st.barrier)
 
     def check_optimizer(self, **options):
-        """A step of an optimizer, of which there was one before."""
+        """Checks a step of an optimizer after an earlier step."""
         module = linear()
         st.broadcast_parameters(module.state_dict(), 0)
         optimizer = st.DistributedOptimizer(torch.optim.SGD(module.parameters(), lr=0.1),
@@ -184,7 +184,7 @@ class Interrupted(unittest.TestCase):
             steps = 0
 
             def step(self, closure=None):
-                """As SGD."""
+                """Like SGD."""
                 Interrupting.steps += 1
                 if Interrupting.steps == 2:
                     raise KeyboardInterrupt
@@ -238,7 +238,7 @@ class Interrupted(unittest.TestCase):
 
 
 def local_steps():
-    """A round."""
+    """A round of LocalSteps."""
     module = linear()
     optimizer = st.LocalSteps(torch.optim.SGD(module.parameters(), lr=0.1),
                               module.named_parameters(), every=1, outer="nesterov")
@@ -246,7 +246,7 @@ def local_steps():
 
 
 def all_to_all():
-    """The second one: the first makes a group."""
+    """The second call: the first makes a group."""
     st.alltoall(ones())
     return lambda: st.alltoall(ones())
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel that tools/wheel made of this build: what it holds and needs, what the tool's check
-refuses, and that pip removes every file that it has installed. Needs STRETTO_BUILD_DIR.
+"""The wheel that tools/wheel made of this build: its contents and requirements, the faults that the
+tool's check finds, and the removal of every installed file by pip. Needs STRETTO_BUILD_DIR.
 """
 
 import configparser
@@ -40,7 +40,7 @@ class OtherPython(unittest.TestCase):
     """tools/wheel starts again under the Python of the build folder, once."""
 
     def test_script_that_starts_a_python(self):
-        """Such as pyenv's, whose file is not the interpreter."""
+        """A script such as pyenv's is not the interpreter."""
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         environment = folder / "environment"
         venv.create(environment, with_pip=False)
@@ -69,7 +69,7 @@ class Wheel(unittest.TestCase):
 
     @classmethod
     def file(cls, name):
-        """The text of the one file whose path ends so."""
+        """The text of the only dist-info file of this name."""
         data, = (data for path, data in cls.files.items() if path.endswith(f".dist-info/{name}"))
         return data.decode()
 
@@ -152,7 +152,7 @@ class Wheel(unittest.TestCase):
             subprocess.run([python, "-c", "import stretto"], check=True)
             pip(python, "uninstall", "--yes", "stretto")
             left = {path.relative_to(home).as_posix() for path in set(home.rglob("*")) - before}
-            # pip removes a folder only where the folder itself had a file of the package.
+            # pip removes a folder only if the folder itself had a file of the package.
             self.assertLessEqual(left, {"share", "share/man", "share/bash-completion"})
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window model: how long a step takes if some gradients may come late, how few must, and what
-is made of the times of some steps.
+"""The window model: the time of a step with late gradients, their least number, and the evaluation
+of measured steps.
 """
 
 import unittest
@@ -11,11 +11,11 @@ jobs.use_packages()
 
 from stretto.torch.optim import windows  # pylint: disable=wrong-import-position
 
-COMPUTING = 3.0  # Of which the forward takes 1.
+COMPUTING = 3.0  # The forward takes 1 of it.
 
 
 def even(count, link):
-    """A model of `count` alike layers, in the order of the forward, whose gradients together keep
+    """A model of `count` equal layers, in the order of the forward, whose gradients together keep
     the link busy for `link`."""
     return [windows.Window(1.0 + 2.0 * (count - index) / count, link / count)
             for index in range(count)]
@@ -41,7 +41,7 @@ class StepSeconds(unittest.TestCase):
             self.assertEqual(found, sorted(found, reverse=True))
 
     def test_what_is_left_of_a_step_goes_before_the_next_one(self):
-        """A large first layer, whose gradient comes last, keeps the link busy while the next step
+        """A large first layer, whose gradient is last, keeps the link busy while the next step
         computes."""
         model = [windows.Window(3.0, 2.5), windows.Window(2.0, 0.5)]
         self.assertAlmostEqual(windows.step_seconds(model, 0, COMPUTING), 5.5)
@@ -73,8 +73,8 @@ class LeastPrefix(unittest.TestCase):
 class Profile(unittest.TestCase):
 
     def noted(self):
-        """Three steps: computing takes 5, 4, 6 s, of which the first does not count as it begins
-        nowhere, and the exchange 9, 2, 1 s, of which the first does not count either."""
+        """Three steps: computing takes 5, 4, 6 s, and the exchange 9, 2, 1 s. The first step does
+        not count, because its begin is unknown."""
         profile, now = windows.Profile(), 100.0
         for computing, link in ((5.0, 9.0), (4.0, 2.0), (6.0, 1.0)):
             profile.gradient("last", now + 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers that are made of tests do: run them, say how it went."""
+"""Runs the tests that a worker consists of, and prints the outcome."""
 
 import sys
 import unittest
@@ -10,7 +10,7 @@ import stretto.torch as st
 
 
 def run_tests(arguments=None):
-    """Runs those of the program, or those named; the first failure ends the process, and so the
+    """Runs the program's tests, or the named tests; the first failure ends the process, and so the
     job. Leaves the job at the end."""
     torch.set_num_threads(1)
     st.init()

@@ -49,7 +49,7 @@ class Moved(unittest.TestCase):
             self.assertEqual(module.weight.grad.float().tolist(), everybodys().tolist())
 
     def check(self, wrap, move):
-        """Of a wrapped module that is moved before its first step, and after one."""
+        """Checks a wrapped module that is moved before its first step, and after a step."""
         for steps in (0, 1):
             module = Scale()
             model = wrap(module)
@@ -104,18 +104,18 @@ class Trainer:
 
 
 class Dropped(unittest.TestCase):
-    """Wrappers that are dropped, or replaced. Rank 0 collects no cycles, and others do often."""
+    """Wrappers that are dropped, or replaced. Rank 0 collects no cycles, other ranks often."""
 
     def setUp(self):
         gc.disable()
         self.addCleanup(gc.enable)
 
     def tearDown(self):
-        st.barrier()  # Nobody waits for what another worker never sends.
+        st.barrier()  # No worker waits for data that a peer never sends.
 
     @staticmethod
     def collect():
-        """At all ranks but 0."""
+        """Collects at all ranks but 0."""
         if st.rank() != 0:
             gc.collect()
 
@@ -223,7 +223,7 @@ class Dropped(unittest.TestCase):
 
 
 class Rotation(nn.Module):
-    """Has complex buffers of this worker, a single one and a conjugate view."""
+    """Has complex buffers of this worker, a single value and a conjugate view."""
 
     def __init__(self):
         super().__init__()
@@ -263,11 +263,11 @@ class Complex(unittest.TestCase):
 
 
 class Raised(unittest.TestCase):
-    """The first backward of worker 1 raises after one of two gradients; the remedy that the next
-    error names makes this worker's step that of the others."""
+    """The first backward of worker 1 raises after one of two gradients; with the remedy in the next
+    error this worker's step equals its peers'."""
 
     def skipped(self, module, model, remedy):
-        """Worker 1 skips a batch, computes the next one, and is told what to do."""
+        """Worker 1 skips a batch, computes the next batch, and gets an error with the remedy."""
         def fail(_):
             raise ArithmeticError
 
@@ -283,7 +283,7 @@ class Raised(unittest.TestCase):
             model(mine()).backward()
 
     def assert_alike(self, module):
-        """Also after another step."""
+        """Parameters are equal, also after another step."""
         for parameter in module.parameters():
             rows = st.allgather(parameter.detach().view(1, -1))
             self.assertTrue(torch.equal(rows[0], rows[1]), rows)
@@ -304,7 +304,7 @@ class Raised(unittest.TestCase):
         model = st.DistributedDataParallel(module)
         optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
         self.skipped(module, model, r"call synchronize\(\) of the DistributedDataParallel")
-        if st.rank() == 1:  # Elsewhere backward has done so.
+        if st.rank() == 1:  # At rank 0 backward has done so.
             model.synchronize()
         optimizer.step()
         self.assert_alike(module)

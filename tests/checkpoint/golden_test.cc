@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format is what it was: a checkpoint of an earlier day is read, and written again byte for
-// byte.
+// Keeps the checkpoint format stable: a checkpoint of an earlier release is read, and written again
+// byte for byte.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::string golden_folder() {
                      "tests/checkpoint/golden");
 }
 
-// Everything below a folder, by its path in there.
+// Every file below a folder, keyed by its path relative to the folder.
 std::map<std::string, std::string> all_below(Disk& disk, const std::string& folder) {
   std::map<std::string, std::string> all;
   for (const std::string& name : disk.list(folder, 100).or_exit()) {
@@ -58,7 +58,7 @@ TEST(GoldenCheckpoint, IsRead) {
   }
 }
 
-// It is of before stripes said how many bytes all of them have.
+// This checkpoint predates the total size of all stripes, which stripes record now.
 TEST(GoldenCheckpoint, ReadsAttachmentsOfOlderFormat) {
   RealDisk disk;
   Folder folder(disk, golden_folder());

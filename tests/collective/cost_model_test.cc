@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of rounds on networks that can be reckoned by hand.
+// Round times on networks for which they can be calculated by hand.
 #include "collective/cost_model.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kBytes = 336'000'000;  // In parts of a 33,600th.
+constexpr std::uint64_t kBytes = 336'000'000;  // 33,600 parts.
 constexpr std::uint64_t kPartBytes = 10'000;
 
 Places first_places(Place count) {
@@ -25,14 +25,13 @@ Places first_places(Place count) {
   return places;
 }
 
-/// What limits a round, in units of the time of all bytes at rate 1.
+/// Link time of a round, in units of the time that all bytes take at rate 1.
 double in_units(const Network& network, const Strategy& strategy) {
   const Prediction made = CostModel::of(network)->predict(strategy, kBytes, kPartBytes);
   return made.link_seconds / static_cast<double>(kBytes);
 }
 
-/// In units of n / b: what is known of one host with a slower link, and of two racks whose uplinks
-/// have the rate of a host or a quarter of it.
+/// Times in units of n / b: the table for one host with a slower link.
 TEST(CostModel, MatchesTableOfPrimitives) {
   struct Row {
     Place members;
@@ -94,14 +93,14 @@ TEST(CostModel, PredictionNamesTimeComponents) {
   network.frame_seconds = 2;
   network.byte_seconds = 0.25;
   network.processors = 2;
-  // Three parts of 100 bytes once around: each member sends and takes 4 frames.
+  // Three parts of 100 bytes, one ring each: every member sends and receives 4 frames.
   const Prediction made = CostModel::of(network)->predict(*ring({0, 1, 2}), 300, 100);
   EXPECT_DOUBLE_EQ(made.link_seconds, 400.0 / 50);
   EXPECT_EQ(made.link, "host 2");
   EXPECT_DOUBLE_EQ(made.processor_seconds, (8 * 2 + 800 * 0.25) / 2);
   EXPECT_EQ(made.busiest, 0U);
   EXPECT_EQ(made.hops, 4U);
-  // Each hop: sent for 13.5 s, on its way for 1 + 2, taken for 13.5.
+  // Each hop: 13.5 s to send, 1 + 2 s in transit, 13.5 s to receive.
   EXPECT_DOUBLE_EQ(made.path_seconds, 4 * (13.5 + 3 + 13.5));
   EXPECT_DOUBLE_EQ(made.seconds, made.path_seconds) << "there is one part of each tree";
   EXPECT_EQ(made.describe(),
@@ -111,7 +110,7 @@ TEST(CostModel, PredictionNamesTimeComponents) {
   EXPECT_DOUBLE_EQ(twice.seconds, 120 + 108) << "what the others take comes on top";
 }
 
-/// A ring of P trees keeps all links busy, and so does `direct`: nothing is added for their paths.
+/// A ring of P trees keeps all links busy, and so does `direct`: path latency adds no time.
 TEST(CostModel, ManyPartsCostOnlyLinkTime) {
   const Network network = hosts_of({1, 1, 1, 1});
   for (const Strategy& each : {*ring(first_places(4)), *direct(first_places(4))}) {
@@ -120,7 +119,7 @@ TEST(CostModel, ManyPartsCostOnlyLinkTime) {
   }
 }
 
-/// The owner's link takes the others' contributions of the only part one after the other.
+/// The owner's link receives the contributions to the only part one after another.
 TEST(CostModel, OfOnePartATreeIsFasterThanAStar) {
   const CostModel model = *CostModel::of(hosts_of(std::vector<double>(8, 1)));
   EXPECT_DOUBLE_EQ(model.predict(*direct(first_places(8)), 10, 10).seconds, 2 * 7 * 10);

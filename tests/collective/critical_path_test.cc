@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways of one part that can be reckoned by hand.
+// Critical paths of one part that can be calculated by hand.
 #include "collective/critical_path.h"
 
 #include <gtest/gtest.h>
@@ -29,12 +29,12 @@ TEST(CriticalPath, AStarsLinkTakesOneAfterTheOther) {
   EXPECT_EQ(made.hops, 2U);
 }
 
-/// While a slow host sends, the root's link has time for the others.
+/// While a slow host sends, the root's link has time for the other members.
 TEST(CriticalPath, SlowMemberDelaysNoOtherMember) {
   EXPECT_DOUBLE_EQ(path({0, 0, 0}, 20, hosts_of({10, 10, 1})).seconds, 20 + 20);
 }
 
-/// 3 under 2 under 0, 1 under 0: 1's comes while 3's is on its way, and 2 is told before 1.
+/// Tree 3 -> 2 -> 0, 1 -> 0: 1's frame arrives while 3's is in transit; the root answers 2 first.
 TEST(CriticalPath, OfUnlikeBranchesTheLongOneGoesFirst) {
   EXPECT_DOUBLE_EQ(path({0, 0, 0, 2}, 10, hosts_of({10, 10, 10, 10})).seconds, 2 + 2);
 }

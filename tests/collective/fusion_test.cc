@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which gradients travel together: by hand where that can be said, and beside all other ways to
-// group a few of them.
+// Which gradients are fused: small cases by hand, and larger ones against all possible groupings of
+// a few gradients.
 #include "collective/fusion.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST(Fusion, DoesNotWaitLongerThanStartCost) {
   EXPECT_THAT(fuse(every(2, 3, 10), kCost, kAny), ElementsAre(1, 1, 1));
 }
 
-// While the first is exchanged, until 11, what comes meanwhile forms the next group.
+// The first exchange ends at 11; gradients that become ready before then form the next group.
 TEST(Fusion, GroupsGrowWhileTheLinkIsBusy) {
   const std::vector<Gradient> gradients{{.bytes = 1000, .ready_s = 0},
                                         {.bytes = 10, .ready_s = 2},
@@ -65,12 +65,12 @@ TEST(Fusion, LimitsGroupBytesExceptLargerGradient) {
   EXPECT_THAT(fuse_by_bytes(gradients, 100), ElementsAre(2, 1, 1, 1));
 }
 
-// The first is due at 2.5, and comes at 2 alone, at 3 with the second.
+// The first gradient is due at 2.5: its exchange ends at 2 alone, and at 3 with the second one.
 TEST(Fusion, DoesNotDelayGradientPastDueTime) {
   std::vector<Gradient> gradients{
       {.bytes = 100, .due_s = 2.5}, {.bytes = 100, .due_s = 9}, {.bytes = 100, .due_s = 9}};
   EXPECT_THAT(fuse(gradients, kCost, kAny), ElementsAre(1, 2));
-  for (Gradient& each : gradients) each.due_s = 4;  // All together are in time.
+  for (Gradient& each : gradients) each.due_s = 4;  // All three together are in time.
   EXPECT_THAT(fuse(gradients, kCost, kAny), ElementsAre(3));
 }
 
@@ -81,7 +81,7 @@ TEST(Fusion, TimesFollowOneAnother) {
   EXPECT_EQ(exchanged(gradients, std::vector<std::size_t>{1, 2}, kCost).end_s, 6);
 }
 
-// All groupings of ten gradients are tried: a number's bits say after which of them one ends.
+// Tries all groupings of ten gradients: bit i of `ends` says that a group ends after gradient i.
 Exchanged best_of(std::span<const Gradient> gradients, std::uint64_t most_bytes) {
   Exchanged best{.end_s = kInfinite, .late_s = kInfinite};
   for (std::uint32_t ends = 0; ends < 1U << (gradients.size() - 1); ++ends) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound that no mixture of trees beats, and the weights that meet it.
+// The lower bound for every mixture of trees, and the weights that reach it.
 #include "collective/ownership_weights.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ std::vector<MemberRate> paces(const std::vector<double>& rates) {
   return members;
 }
 
-/// Of a round by direct with these proportions: each member's end, by what it carries.
+/// Time of a round by `direct` with these proportions: the latest end of any member.
 double seconds_of_direct(double bytes, const std::vector<MemberRate>& members,
                          const std::vector<double>& shares) {
   double seconds = 0;
@@ -55,7 +55,7 @@ TEST(Weights, LateMemberOwnsLess) {
   EXPECT_NEAR(least_seconds(1, members), 1.5, 1e-9);
   members[2].late = 0.25;
   EXPECT_LT(shares_of(1, members)[2], 0.2);
-  members[2].late = 1;  // After it has come it carries its own bytes alone.
+  members[2].late = 1;  // Once it is ready, it carries only its own bytes.
   EXPECT_NEAR(shares_of(1, members)[2], 0, 1e-9);
   EXPECT_NEAR(least_seconds(1, members), 2, 1e-9);
 }
@@ -74,8 +74,8 @@ TEST(Weights, MeetTheirTime) {
   }
 }
 
-/// All trees over up to six members, by what each member carries in them, once for each way to
-/// carry as much.
+/// The loads of all trees over up to six members: how much each member carries. Equal loads of
+/// different trees appear once.
 std::vector<std::vector<double>> loads_of_all_trees(std::uint32_t members) {
   std::vector<std::vector<double>> loads;
   Places parents(members, 0);
@@ -98,9 +98,9 @@ std::vector<std::vector<double>> loads_of_all_trees(std::uint32_t members) {
   return loads;
 }
 
-/// The oracle: whatever a byte costs at each member, a mixture of trees costs as much as its
-/// cheapest tree, and in T seconds the members can pay for T times the sum of rates times costs. So
-/// no mixture is done sooner than that quotient; the weights reach the greatest one.
+/// The oracle, for any cost of a byte at each member: a mixture of trees costs at least as much as
+/// its cheapest tree. In T seconds the members can pay T times the sum of rates times costs. The
+/// quotient is a lower bound for every mixture; the weights reach the greatest bound.
 TEST(Weights, NoMixtureOfTreesIsFaster) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> drawn(0.05, 1);

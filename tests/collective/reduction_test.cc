@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One place of a round: what it adds, when it sends, what it refuses.
+// One tree node in a round: which frames it adds, when it sends, and which frames it rejects.
 #include "collective/reduction.h"
 
 #include <gmock/gmock.h>
@@ -124,7 +124,7 @@ TEST(Reduction, IgnoresDuplicateContribution) {
   EXPECT_FALSE(at.value(0, five({0, 1, 2, 3, 4}))->done);
 }
 
-/// Made again after a loss: 5 is gone, and 2 had got the value.
+/// A round that is redone after a loss: 5 has failed, and 2 has the value already.
 TEST(Reduction, AValueTakesThePlaceOfSums) {
   const Tree smaller = *Tree::of({0, 0, 1, 1, 3, kNobody});
   const IndexSet all = five({0, 1, 2, 3, 4, 5}, 6);

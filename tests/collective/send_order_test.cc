@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom each member sends to in which turn.
+// The order in which each member sends to its peers.
 #include "collective/send_order.h"
 
 #include <gmock/gmock.h>
@@ -14,11 +14,11 @@ namespace {
 
 using testing::ElementsAre;
 
-// At no time do two members send to the same root, where all have as many parts.
+// If all members have equally many parts, no two send to the same root at the same time.
 TEST(Turns, OfDirectAreShifts) {
   constexpr std::uint32_t kMembers = 5;
   const Strategy strategy = direct({0, 1, 2, 3, 4}).or_exit();
-  std::vector<std::vector<Place>> sent_to(kMembers);  // By member, in its order.
+  std::vector<std::vector<Place>> sent_to(kMembers);  // By sender, in its send order.
   for (Place self = 0; self < kMembers; ++self) {
     std::vector<Place> parents;
     for (std::uint32_t part = 0; part < 2 * kMembers; ++part) {

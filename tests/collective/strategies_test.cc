@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitives carry the textbook's bytes, in as many steps.
+// The primitives carry as many bytes, in as many steps, as the textbook says.
 #include "collective/strategies.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ Places first(Place count) {
   return places;
 }
 
-/// Bytes each way of each member, in halves of `bytes / members`, where all divides evenly.
+/// Bytes of each member in each direction, in units of `bytes / members`, if all divides evenly.
 std::vector<double> shares_each_way(const Strategy& strategy, std::uint32_t members) {
   const std::vector<std::uint64_t> parts(std::size_t{240} * members, 1000);
   std::vector<double> shares;

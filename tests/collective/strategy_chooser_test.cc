@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen where it can be reckoned by hand which strategy is fastest.
+// The chooser's decisions in cases for which the fastest strategy can be calculated by hand.
 #include "collective/strategy_chooser.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ TEST(Chooser, TakesTheFewestHopsWhereLinksAreAlike) {
       << "rates are not measured so exactly";
 }
 
-/// T* of four with one at a quarter is 4 n / b: of the slow one, nothing is owned.
+/// T* of four members, one with a quarter of the rate, is 4 n / b: the slow member owns nothing.
 TEST(Chooser, ASlowLinkOwnsLess) {
   const Machines machines{0, 1, 2, 3};
   const std::vector<double> rates{kRate, kRate, kRate / 4, kRate};
@@ -94,7 +94,7 @@ TEST(Chooser, EveryPlanIsAStrategyOfAllMembers) {
   }
 }
 
-/// What another member says is not taken on trust.
+/// A plan that another member sends is validated.
 TEST(Chooser, RefusesPlansThatCannotBe) {
   const Machines machines{0, 0, 1};
   const auto why = [&machines](const StrategyPlan& plan) {
@@ -110,7 +110,7 @@ TEST(Chooser, RefusesPlansThatCannotBe) {
   EXPECT_THAT(why({Primitive::kServers, {}}), HasSubstr("no strategy among workers"));
 }
 
-/// Servers on machines of their own: each worker carries n, each of them P n / S.
+/// Servers on machines of their own: each worker carries n bytes, each server P n / S.
 TEST(Chooser, ServersAreReckonedToo) {
   const double apart = predict_servers({0, 1, 2, 3}, {4, 5, 6, 7}, kLarge, kPart).link_seconds;
   EXPECT_NEAR(apart, kLarge / 125e6, 1e-6);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which classes make a strategy, and how parts are dealt to them.
+// Which classes form a valid strategy, and how it deals parts to them.
 #include "collective/strategy.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(Strategy, AClassWithoutWeightGetsNoPart) {
   EXPECT_THAT(strategy->deal(6), ElementsAre(1, 1, 2, 1, 1, 2));
 }
 
-/// Of any first parts each class has what is due to it, to less than one.
+/// After any number of parts each class has its proportional number of them, to less than 1.
 TEST(Strategy, DealsPartsEvenlyForAnyWeights) {
   std::mt19937_64 random(1);
   for (int run = 0; run < 200; ++run) {

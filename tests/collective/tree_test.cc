@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a tree, and what each place sees of it.
+// Which parent vectors are trees, and which relatives each place has.
 #include "collective/tree.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(Tree, RejectsInvalidTree) {
 }
 
 TEST(Tree, NodeKnowsItsDescendants) {
-  // 3 has 1 and 5; 1, a relay, has 0 and 2; 5 has 6. 4 is not in it.
+  // 3 has 1 and 5; 1, a relay, has 0 and 2; 5 has 6. 4 is not in the tree.
   const Tree tree = *Tree::of({1, 3, 1, 3, kNobody, 3, 5}, {1});
   EXPECT_EQ(tree.root(), 3U);
   EXPECT_EQ(tree.size(), 6U);

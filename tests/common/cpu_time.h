@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that a piece of work takes of the processor. Tests compare it between sizes of the same
-// work: how it grows does not depend on the machine, nor on other processes that run there.
+// The processor time of a piece of work. Tests compare it between sizes of the same work: its
+// growth depends neither on the machine nor on other processes.
 #pragma once
 
 #include <time.h>
@@ -18,7 +18,7 @@ inline Duration thread_cpu_time() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-/// Of several runs.
+/// The least processor time of `runs` runs.
 template <typename Work>
 Duration least_cpu_time(const Work& work, int runs = 3) {
   Duration least = Duration::max();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum against published values, whole and in pieces.
+// The checksum against published values, at once and in pieces.
 #include "common/memory/crc32c.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(Crc32c, InPiecesItIsTheSame) {
 
 #if defined(__x86_64__)
 
-// Which parts of the registers the processor takes to be in use (XGETBV with 1), if it says so.
+// The register components that the processor regards as in use (XGETBV with 1), if known.
 std::optional<unsigned> parts_in_use() {
   unsigned a = 0;
   unsigned b = 0;
@@ -50,10 +50,10 @@ std::optional<unsigned> parts_in_use() {
   return low;
 }
 
-// A library that leaves them in use makes every SSE instruction that follows wait for them.
+// If a library leaves upper halves in use, every later SSE instruction waits for them.
 TEST(Crc32c, LeavesNoUpperHalvesOfRegistersInUse) {
   constexpr unsigned kUpperHalves = 1U << 2 | 1U << 6;  // Of 256 and of 512 bits.
-  if (!parts_in_use()) return;                          // This processor does not say.
+  if (!parts_in_use()) return;                          // This processor cannot report it.
   const std::vector<std::byte> bytes(100'000);
   const auto checksum = crc32c(bytes, 0);
   const unsigned after = *parts_in_use();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who was made in which process, over forks of forks.
+// Which process owns a guard, over forks of forks.
 #include "common/process/fork_guard.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-/// The status with which a child ends that runs this; -1 if a signal ended it.
+/// The exit status of a child process that runs `program`; -1 if a signal killed it.
 template <typename Program>
 int ended(Program program) {
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process of a user writes down of a job, another finds; what was left behind goes.
+// Job files: a user's processes find each other's jobs, and remove files of ended processes.
 #include "common/config/job_file.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ TEST_F(JobFileTest, KilledWriterLeavesNoJobListed) {
   const pid_t child = ::fork();
   if (child == 0) {
     auto* file = new JobFile;
-    ::_exit(file->write(job("killed"), folders_).ok() ? 0 : 1);  // Without removing it.
+    ::_exit(file->write(job("killed"), folders_).ok() ? 0 : 1);  // Exits without removing it.
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes say that die for want of memory, each a child of this one.
+// The error lines of processes that run out of memory, each a child of this one.
 #include "common/process/oom_handler.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ constexpr char kLine[] =
     "ERROR Resource role=worker rank=3 peer=- op=- cause=out of memory: .*this process has .*"
     "ulimit -v";
 
-/// `die` in a process that may have `more` MiB more.
+/// Calls `die` in a process that can allocate at most `more` MiB more.
 template <typename Die>
 void with_little_memory(rlim_t more, Die die) {
   set_log_identity({"worker", 3});
@@ -80,7 +80,7 @@ TEST_F(LastWords, AbortFromOutsideEndsProcess) {
   const auto die = [] {
     promise_last_words();
     ::kill(::getpid(), SIGABRT);
-    std::exit(0);  // The signal is pending no longer: kill() to the own process delivers it.
+    std::exit(0);  // kill() to the own process has delivered the signal already.
   };
   EXPECT_EXIT(die(), testing::KilledBySignal(SIGABRT), "");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is given a processor later, as the kernel tells it.
+// Which threads the kernel schedules later, by their class and nice value.
 #include "common/threads/scheduling_class.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace stretto {
 namespace {
 
-// Of a thread that has done this to itself; setpriority() is for one thread in Linux.
+// The class of a thread that has called `change`; in Linux setpriority() affects one thread.
 SchedulingClass after(const std::function<int()>& change) {
   SchedulingClass found;
   std::jthread([&] {

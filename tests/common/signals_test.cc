@@ -15,7 +15,7 @@
 namespace stretto {
 namespace {
 
-/// Puts the thread's signal mask back, and takes up what a test left pending.
+/// Restores the thread's signal mask, and consumes signals that a test left pending.
 class SignalsTest : public testing::Test {
  protected:
   SignalsTest() { pthread_sigmask(SIG_SETMASK, nullptr, &before_); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statuses, results, and the one line that scripts read when a process has failed.
+// Statuses, results, and the error line of a failed process, which scripts parse.
 #include "stretto/status.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Status, OkSaysNothing) {
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(status.code(), Code::kOk);
   EXPECT_EQ(status.text(), "Ok");
-  status.or_exit();  // Goes on.
+  status.or_exit();  // Does not exit.
 }
 
 TEST(Status, CarriesCodeCausePeerAndOperation) {
@@ -66,7 +66,7 @@ TEST(Code, EveryOneHasItsOwnName) {
   EXPECT_EQ(name_of(Code{200}), "Unknown");
 }
 
-/// The numbers travel: a change would make an old peer read another error.
+/// Codes are sent over the network: a changed number would be another error to an old peer.
 TEST(Code, NumbersNeverChange) {
   EXPECT_EQ(static_cast<int>(Code::kInvalidArgument), 1);
   EXPECT_EQ(static_cast<int>(Code::kPeerLost), 6);

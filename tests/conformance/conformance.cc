@@ -76,7 +76,7 @@ class FabricWorld final : public World {
   std::unique_ptr<Transport> endpoint() override {
     return make_fabric_transport({.provider = kProvider}).or_exit();
   }
-  // libfabric's "net" passes the suite too, but leaks (1.17), which the sanitizer takes for ours.
+  // libfabric's "net" passes the suite too, but leaks (1.17), which would fail the sanitizer build.
   static constexpr const char* kProvider = "tcp;ofi_rxm";
 };
 
@@ -88,7 +88,7 @@ class ShmWorld final : public World {
   std::string any_address() const override { return "shm:"; }
 };
 
-// As processes have it: they all offer both ways, so links are of shared memory.
+// As processes are configured: both ends offer both transports, so links use shared memory.
 class AutoWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
@@ -131,7 +131,7 @@ std::vector<Kind> kinds() {
       {.name = "auto", .make = make<AutoWorld>, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},
   };
-  // A kernel without IPv6 has no such address.
+  // A kernel without IPv6 cannot listen at ::1.
   const bool has_ipv6 = listen_at(*SocketAddress::from_digits("::1", 0), 1).is_open();
   if (has_ipv6) all.push_back({.name = "tcp_ipv6", .make = make<Ipv6World>, .threads = true});
   if (has_zmq()) {

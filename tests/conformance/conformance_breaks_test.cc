@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How links end, and what is refused: each end is told once, nothing comes after it, and every
-// lease ends whatever happens.
+// How links end, and which calls are rejected: each end is reported once and last, and every lease
+// ends in any case.
 #include "tests/conformance/conformance.h"
 
 namespace stretto::conformance {
@@ -191,7 +191,7 @@ TEST_P(Conformance, TransportSurvivesCallbackException) {
   ASSERT_EQ(worker_.send(link_, 1), Sent::kTaken);
   EXPECT_THROW(until({&worker_, &server_}, [] { return false; }), std::bad_alloc);
   server_.when_frame = nullptr;
-  const LinkId again = worker_.connect(address_);  // The first may have lost what was read of it.
+  const LinkId again = worker_.connect(address_);  // The first link may have lost bytes.
   ASSERT_EQ(worker_.send(again, 7), Sent::kTaken);
   EXPECT_TRUE(until({&worker_, &server_}, [&] {
     return server_.accepted.size() == 2 && server_.sequences[server_.accepted.back()].size() == 1;
@@ -199,7 +199,7 @@ TEST_P(Conformance, TransportSurvivesCallbackException) {
 }
 
 TEST_P(Conformance, LinkIdsAreNeverUsedAgain) {
-  // End checks that; here they come and go on both sides, both ways.
+  // End checks that; in this test links open and close on both sides, in both directions.
   accepted_link();
   for (int i = 0; i < 40; ++i) {
     const std::size_t known = server_.accepted.size();
@@ -274,7 +274,7 @@ TEST_P(Conformance, ListeningAtATakenPortSaysSo) {
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.status().code(), Code::kNetwork);
   EXPECT_NE(taken.status().cause().find(address_), std::string::npos) << taken.status().text();
-  other.listen(world_->any_address());  // A refused listen does not count.
+  other.listen(world_->any_address());  // A rejected listen has no effect.
 }
 
 TEST_P(Conformance, ListeningAgainAfterTheListenerIsGone) {

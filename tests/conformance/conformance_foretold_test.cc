@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What who looks again before it waits relies on: all that ends a poll is seen without one, and a
-// poll still finds it.
+// The contract of has_come(), for a thread that spins before it waits: it detects every event that
+// ends a poll, without a poll, and a later poll still reports the event.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/conformance.h"
@@ -44,7 +44,7 @@ TEST_P(ForetoldConformance, AFrameThatWasFlushedIs) {
 }
 
 TEST_P(ForetoldConformance, DetectsFrameAfterWaitingPoll) {
-  server_.poll(1ms);  // Far ends were asked to ring.
+  server_.poll(1ms);  // This poll has asked the peers to ring the doorbell.
   ASSERT_EQ(worker_.send(link_, 1), Sent::kTaken);
   worker_.transport().flush();
   ASSERT_TRUE(until({}, [&] { return come(server_); }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames on links that hold: what arrives, in which order, from where, and who owns the bytes.
-// conformance_breaks_test.cc has the ends of links.
+// Frames on links that stay up: content, order, sender, and ownership of the bytes. For the ends of
+// links see conformance_breaks_test.cc.
 #include "tests/conformance/conformance.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(Transports, Conformance, testing::ValuesIn(kinds()),
                          [](const auto& kind) { return kind.param.name; });
 
-/// What needs endpoints on several threads, which a simulated network does not have.
+/// Tests that need endpoints on several threads, which a simulated network does not support.
 class ThreadedConformance : public Conformance {};
 INSTANTIATE_TEST_SUITE_P(Transports, ThreadedConformance, testing::ValuesIn(threaded_kinds()),
                          [](const auto& kind) { return kind.param.name; });
@@ -114,7 +114,7 @@ TEST_P(ThreadedConformance, EndpointsOnTwoThreadsTalk) {
   Lender lender(pattern(20'000, 5));
   std::uint64_t next = 1;
   const bool done = until({&worker_}, [&] {
-    // Fewer in flight than any link holds, so that the echo never meets a full one.
+    // Fewer frames in flight than any link holds, so that the echo never finds a full link.
     while (next <= kFrames && next - worker_.frames < 64 &&
            worker_.send(link_, next, lender.lend()) == Sent::kTaken) {
       ++next;
@@ -129,8 +129,8 @@ TEST_P(ThreadedConformance, EndpointsOnTwoThreadsTalk) {
   EXPECT_TRUE(until({&worker_}, [&] { return lender.all_ended(); }));
 }
 
-// The receiver does not poll: the sender must be refused before it has submitted much, and lose
-// nothing of what was taken.
+// The receiver does not poll: the link must reject the sender's frames before many are queued, and
+// lose no accepted frame.
 void fill_then_drain(End& sender, LinkId link, End& receiver) {
   constexpr int kMostQueued = 4096;
   Lender lender(pattern(256 * 1024, 9));
@@ -194,7 +194,7 @@ TEST_P(Conformance, OnePollDeliversABoundedNumberOfFrames) {
 
 TEST_P(Conformance, FramesThatComeWhileWeOnlySendAreNotOverlooked) {
   const LinkId back = accepted_link();
-  // Large enough to leave at once, without a poll; but who fetches needs the sender's polls.
+  // Large enough to leave without a poll; but a receiver that fetches needs the sender's polls.
   const bool fetched = std::string_view(GetParam().name) == "fabric_tcp";
   const Buffer payload = fetched ? Buffer() : Buffer::allocate(10'000);
   std::uint64_t sent = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every disk does, the operating system's and the simulator's, as long as nothing fails. To
-// run the suite over another one, add a line at the end.
+// The behaviour of every disk, real and simulated, while nothing fails. To run the suite over
+// another disk, add a line at the end.
 #include "common/files/disk.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ std::string name_of(const testing::TestParamInfo<DiskKind>& info) { return info.
 class DiskTest : public testing::TestWithParam<DiskKind> {
  protected:
   DiskTest() {
-    // The simulated disk has only what is made on it.
+    // The simulated disk is empty at first.
     for (std::size_t end = root_.find('/', 1); end != std::string::npos;
          end = root_.find('/', end + 1)) {
       EXPECT_TRUE(disk_->make_folder(root_.substr(0, end)).ok());
@@ -67,7 +67,7 @@ class DiskTest : public testing::TestWithParam<DiskKind> {
     EXPECT_TRUE(found.ok()) << found.status().text();
     return found.ok() ? *found : std::vector<std::string>();
   }
-  // The error is the path's, and says which path.
+  // The error names the path.
   static void expect_refused(const Status& status, const std::string& path) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.text();
     EXPECT_THAT(status.cause(), HasSubstr("'" + path + "'"));

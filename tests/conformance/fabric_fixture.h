@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers for a libfabric endpoint, from raw TCP to a peer that introduces itself well and then
-// sends what it likes, and an innocent link that must work whatever they do.
+// Hostile peers for a libfabric endpoint, from raw TCP to a peer that sends anything after a valid
+// handshake. An innocent link must work throughout.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace stretto::conformance {
 
-/// With small limits.
+/// The options under test, with small limits.
 inline FabricOptions fabric_options() {
   FabricOptions options;
   options.provider = "tcp;ofi_rxm";
@@ -30,7 +30,7 @@ std::string text_of(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// An endpoint of libfabric and a TCP connection that follow no protocol but what a test says.
+/// A libfabric endpoint and a TCP connection that send exactly what a test asks for.
 class FakePeer {
  public:
   explicit FakePeer(const std::string& address) : line_(address) {
@@ -50,7 +50,7 @@ class FakePeer {
             .secret = 99,
             .queue_frames = 32};
   }
-  /// Introduces itself as one should; `server` must be polled by `condition`.
+  /// Completes a valid handshake; polls `server` meanwhile.
   void introduce(End& server) {
     line_.send(text_of(fabric::encode(own())));
     std::string answer;
@@ -64,7 +64,7 @@ class FakePeer {
     far_ = *fabric::decode(bytes);
     to_ = *endpoint_->insert(far_.name);
   }
-  /// A prefix that is in order.
+  /// A valid prefix.
   fabric::Prefix prefix(fabric::MessageKind kind, std::uint64_t sequence) const {
     fabric::Prefix made;
     made.kind = kind;
@@ -73,7 +73,7 @@ class FakePeer {
     made.sequence = sequence;
     return made;
   }
-  /// Sends that prefix and as many bytes as make `bytes` in all.
+  /// Sends `prefix`, padded with zeros to `bytes` bytes, and waits for the completion.
   void send(End& server, const fabric::Prefix& prefix, std::size_t bytes, bool as_note = false) {
     begin_send(server, prefix, bytes, as_note);
     ASSERT_TRUE(until({&server}, [&] {
@@ -83,7 +83,7 @@ class FakePeer {
       return false;
     }));
   }
-  /// The same, without looking whether it ends.
+  /// Like send(), without waiting for the completion.
   void begin_send(End& server, const fabric::Prefix& prefix, std::size_t bytes, bool as_note) {
     memory_.assign(std::max(bytes, fabric::kPrefixBytes), std::byte{});
     const fabric::PrefixBytes start = fabric::encode(prefix);
@@ -96,9 +96,9 @@ class FakePeer {
     }));
   }
 
-  /// Sends that prefix again and again, as far as the provider takes it now; how often.
+  /// Sends `prefix` up to `most` times, until the provider rejects it; returns how often.
   std::size_t flood(const fabric::Prefix& prefix, std::size_t most) {
-    while (!collect().empty()) {  // Or its own provider keeps them all.
+    while (!collect().empty()) {  // Otherwise the own provider would queue all of them.
     }
     memory_.assign(fabric::kHeadBytes, std::byte{});
     std::ranges::copy(fabric::encode(prefix), memory_.begin());
@@ -122,12 +122,12 @@ class FakePeer {
   std::array<fabric::ProviderCompletion, 16> room_;
 };
 
-/// What the endpoint under test counts; made before it.
+/// The counters of the endpoint under test; constructed before it.
 struct Counted {
   FabricCounts counts_;
 };
 
-/// An endpoint that listens, and an innocent link to it.
+/// A listening endpoint, and an innocent link to it.
 class FabricInnocent : protected Counted, public Innocent {
  protected:
   FabricInnocent() : Innocent(make(&counts_), make(nullptr), "127.0.0.1:0") {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers at a shared memory endpoint: notes that make no sense, memory that is none, rings that
-// jump, payloads that are not there. In every test an innocent link works throughout.
+// Hostile peers of a shared memory endpoint: invalid notes, descriptors without memory, rings that
+// jump, missing payloads. In every test an innocent link works throughout.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ TEST_F(ShmHostile, DropsOldestSilentPeersWhenCrowded) {
 }
 
 TEST_F(ShmHostile, AFirstNoteThatIsNoHelloIsNoLink) {
-  const std::uint64_t right = 99'000;  // Near what a line has; never quite.
+  const std::uint64_t right = 99'000;  // Close to the size of a line, but never equal.
   const Descriptor unsealed = memory_of(1 << 20, false);
   const Descriptor small = memory_of(64, true);
   const Descriptor sealed = memory_of(1 << 20, true);
@@ -61,7 +61,7 @@ TEST_F(ShmHostile, AFirstNoteThatIsNoHelloIsNoLink) {
   EXPECT_TRUE(server_.broken.empty());
 }
 
-// The size of a line is right in these, and only the memory is not.
+// The hellos in this test have the right size of a line, and only the memory is invalid.
 TEST_F(ShmHostile, AHelloWithMemoryThatMightGoAwayIsNoLink) {
   const Descriptor spy_listener = shm::listen_at("spyspyspyspyspy0").or_exit();
   auto spied = shm::Line::connect("spyspyspyspyspy0").or_exit();
@@ -262,7 +262,7 @@ TEST_F(ShmHostile, ControlIsCopiedBeforeItIsParsed) {
   }
 }
 
-/// Kinds whose bytes are only moved and added up.
+/// Kinds whose bytes are only copied and summed.
 constexpr wire::Kind kDataKinds[] = {wire::Kind::kPush, wire::Kind::kValue, wire::Kind::kUp,
                                      wire::Kind::kDown};
 

@@ -35,7 +35,7 @@ TEST(Cut, LastPartTakesRemainder) {
   EXPECT_EQ(cut.offset_of(2), 128U);
 }
 
-/// Parts lie end to end, none is empty or too large, and together they are the tensor.
+/// Parts are contiguous, non-empty and not too large, and together they cover the tensor.
 TEST(Cut, PartsCoverTheTensorExactly) {
   sim::Random random(7);
   for (int i = 0; i < 2000; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots and their owners, and each invariant of a view: what breaks it is named.
+// Slots and their owners, and the invariants of a view: each violation is named.
 #include "core/view.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a share costs a server beside its bytes, by how many workers there are: parts of one element
-// are pushed to and answered as a shard does it, without a network. Not a test: it prints times.
+// The cost of a contribution at a server apart from its bytes, by number of workers: a shard's
+// handling of pushes to one-element parts, without a network. Not a test: it prints times.
 //
 //   share_cost            the least of 9 runs for each mode and number of workers
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace stretto {
 namespace {
 
 constexpr int kRuns = 9;
-constexpr std::uint64_t kShares = 1 << 17;  // In a run, of all workers.
+constexpr std::uint64_t kShares = 1 << 17;  // Contributions of all workers in a run.
 
 constexpr wire::Key kKey{1, 0};
 
@@ -41,8 +41,8 @@ void add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers) {
            Buffer::allocate);
 }
 
-// Each worker's share in turn, its wait, and what those whose wait is over are told. Returns
-// something of all that, so that it cannot be left out.
+// One round: each worker's push, its wait, and the replies to workers whose waits end. The result
+// depends on all of them, so that the compiler cannot remove any.
 std::uint64_t push_round(Slot& slot, std::uint32_t workers, std::uint64_t round,
                          const Buffer& share) {
   std::uint64_t told = 0;

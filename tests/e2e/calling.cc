@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of two ends of RPC that call each other without end: the one with --to connects, the other
-// one says where it listens and calls back. Each ends with status 1 and an ERROR line as soon as a
-// call of its own fails.
+// One of two RPC endpoints that call each other endlessly: the endpoint with --to connects, its
+// peer prints its address and calls back. Each exits with status 1 and an ERROR line as soon as one
+// of its calls fails.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <stretto/rpc.h>
@@ -45,7 +45,7 @@ class Calling {
   }
 
  private:
-  /// Who calls first.
+  /// The peer that calls first.
   Peer come() {
     say("listening at " + endpoint_.listen().or_exit());
     return first_.get_future().get();

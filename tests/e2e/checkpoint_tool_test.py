@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto-checkpoint on the golden checkpoint, and on such as parts_files.py writes: what it
-exports is read by readers that know nothing of Stretto, numpy's and one of safetensors that is
-written here by the published format. Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
+"""stretto-checkpoint on the golden checkpoint, and on checkpoints of parts_files.py. Readers that
+know nothing of Stretto read its exports: numpy's, and a reader of safetensors here by the published
+format. Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
 """
 
 import json
@@ -24,7 +24,7 @@ PROGRAM = pathlib.Path(os.environ["STRETTO_BUILD_DIR"]) / "bin" / "stretto-check
 GOLDEN = SOURCE / "tests" / "checkpoint" / "golden"
 SECONDS = 60
 
-# As golden_checkpoint.h has them: name, type, shape.
+# Name, type and shape, as in golden_checkpoint.h.
 LONG = "n" * 300
 TENSORS = (("fc1.weight", "F32", [3, 7]), ("fc1.bias", "F64", [9]), ("half", "F16", [4, 10]),
            ("brain", "BF16", [2, 3]), ("i8", "I8", [70]), ("u8", "U8", [5]), ("i32", "I32", [17]),
@@ -56,7 +56,7 @@ def floats_of_bf16(data):
 
 
 def read_safetensors(path):
-    """Metadata and {key: (type, shape, numbers)}, holding all that the format demands."""
+    """Metadata and {key: (type, shape, numbers)}, checking all requirements of the format."""
     data = path.read_bytes()
     length, = struct.unpack_from("<Q", data)
     head, data = data[8:8 + length], data[8 + length:]
@@ -94,17 +94,17 @@ class Checkpoints(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def copy(self):
-        """A golden checkpoint that may be changed."""
+        """A golden checkpoint that the test may change."""
         return shutil.copytree(GOLDEN, self.folder / "run")
 
     def refused(self, status, pattern, *words):
-        """Ends with this status, and one line that says why."""
+        """The program ends with this status, and one line with the reason."""
         found, said, complaint = run(*words)
         self.assertEqual(found, status, said + complaint)
         self.assertRegex(complaint, rf"^ERROR \w+(:| .*cause=).*{pattern}.*\n$")
 
     def named(self, registry, field):
-        """Each tensor that was exported: (its place, type, shape, its name in the export)."""
+        """Each exported tensor: (index, type, shape, name in the export)."""
         self.assertEqual((registry["number"], registry["step"], registry["part_bytes"]),
                          (1, 100, 64))
         servers = [each for each in registry["tensors"] if "attached" not in each]
@@ -142,7 +142,7 @@ class Export(Checkpoints):
 
     def test_npy(self):
         folder = self.folder / "out"
-        folder.mkdir()  # An empty one may be there.
+        folder.mkdir()  # An empty folder may exist.
         status, said, complaint = run("export", GOLDEN, "--to", folder, "--format", "npy",
                                       "--number", "1")
         self.assertEqual((status, complaint), (0, ""), said)
@@ -278,7 +278,7 @@ class Others(Checkpoints):
 
 
 class Attached(Checkpoints):
-    """Servers' files are the golden ones, workers' are written here."""
+    """Servers' files are golden; this class writes the workers' files."""
 
     def setUp(self):
         super().setUp()
@@ -289,7 +289,7 @@ class Attached(Checkpoints):
         self.weight = numpy.arange(6, dtype="<f8")
 
     def attach(self, *files):
-        """Replaces what is attached to checkpoint 1: of each file its entries."""
+        """Replaces the attachments of checkpoint 1 by these entries of each file."""
         folder = self.kept / "ckpt-1"
         manifest = parts_files.read_manifest(folder / "MANIFEST")
         manifest["files"] = [file for file in manifest["files"] if "worker" not in file["name"]]
@@ -298,7 +298,7 @@ class Attached(Checkpoints):
         parts_files.write_manifest(folder / "MANIFEST", manifest)
 
     def attach_all(self):
-        """What three workers attached. Stripes are cut in the middle of elements."""
+        """Attaches the files of three workers. Stripes are cut in the middle of elements."""
         average, weight = self.average.tobytes(), self.weight.tobytes()
         narrow = b"".join(each.tobytes()[2:] for each in self.narrow)
 
@@ -374,7 +374,7 @@ class Attached(Checkpoints):
         self.assertEqual(model["attached/i8"].shape, (0, 4))
 
     def refused_by_all(self, pattern, *files, exported=False):
-        """It is wrong; what is left of it may still be exported."""
+        """verify refuses the files; with `exported` the valid rest can still be exported."""
         self.attach(*files)
         self.refused(1, pattern, "verify", self.kept)
         self.assertEqual(run("inspect", self.kept)[0], 0)
@@ -425,7 +425,7 @@ class Attached(Checkpoints):
                                 "no shape of so many", model(12, "f32", shape), exported=True)
 
     def peak(self, *words):
-        """Of the memory that the program had, in bytes."""
+        """The peak memory of the program, in bytes."""
         with subprocess.Popen([str(word) for word in (PROGRAM, *words)],
                               stdout=subprocess.DEVNULL) as program:
             _, status, usage = os.wait4(program.pid, 0)

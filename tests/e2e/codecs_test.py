@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Codecs in jobs of real processes: 2 workers, 2 servers, a tensor for each codec, several rounds,
-with and without error feedback; every bit of every value is that of the codec's arithmetic, and
-without a codec that of the sum.
+with and without error feedback; every value equals the codec's arithmetic to the bit, and without a
+codec the sum.
 """
 
 import unittest
@@ -42,7 +42,7 @@ class Codecs(cluster.ClusterTest):
                    "--elements", 3_000_001, "--rounds", 2, part_bytes=256 << 10)
 
     def test_a_codec_of_the_environment_by_name(self):
-        """The program says none; the rule for its name is not asked then."""
+        """The program asks for codec none; the rule for its name is not used then."""
         self.check(("none",), "--rounds", 2, STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES=0)
 
 

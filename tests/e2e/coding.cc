@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker whose tensors travel with codecs, one each, and which knows every worker's numbers: it
-// goes the steps of all workers and of the servers itself, with the functions of ops/ and no
-// network, and compares every bit of every value that comes.
+// A worker whose tensors travel with one codec each. It knows every worker's numbers, repeats the
+// steps of all workers and servers locally with the functions of ops/, and compares every received
+// value to the bit.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 
@@ -25,8 +25,8 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// What the servers must answer: every part of every worker encoded, decoded and added, the sum
-/// encoded and decoded, with what each of them owes.
+/// The expected answer of the servers: every worker's parts are encoded, decoded and added, and the
+/// sum is encoded and decoded, with the residual of each encoder.
 class Reference {
  public:
   Reference(const std::string& name, const CodecSpec& codec, std::uint32_t workers)
@@ -36,7 +36,7 @@ class Reference {
     for (std::size_t first = 0; first < all; first += whole) {
       encoders_.emplace_back();
       for (std::uint32_t i = 0; i < workers; ++i) encoders_.back().emplace_back(codec, true);
-      encoders_.back().emplace_back(codec, false);  // The server's.
+      encoders_.back().emplace_back(codec, false);  // The server's encoder.
     }
   }
 
@@ -83,14 +83,14 @@ class Reference {
   CodecSpec codec_;
   std::uint32_t workers_;
   std::vector<std::vector<ops::PartEncoder>>
-      encoders_;  // Of each part: the workers', the server's.
+      encoders_;  // For each part: the workers' encoders, the server's.
 };
 
 struct Coded {
   std::string name;
   Tensor tensor;
   Reference reference;
-  std::vector<Floats> shares;  // Of every worker.
+  std::vector<Floats> shares;  // The contributions of all workers.
   Floats value;
   Ticket ticket;
 };
@@ -125,7 +125,7 @@ Status begin(Worker& worker, Coded& coded) {
   return status;
 }
 
-/// 0, or 1 if a bit was wrong.
+/// Returns 0, or 1 if a bit was wrong.
 int exchange(Worker& worker, std::vector<Coded>& all) {
   std::uint64_t wrong = 0;
   for (int round = 1; round <= FLAGS_rounds; ++round) {

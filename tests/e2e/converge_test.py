@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statistical experiments: one small run of each mode through real processes trains, writes all
-columns, and is not made twice; and what is concluded from runs is what should be.
+columns, and is not repeated; and conclusions from runs are right.
 """
 
 import json
@@ -22,7 +22,7 @@ SECONDS = 300
 
 
 def script(name, *words):
-    """Runs a script of the experiments; what it printed."""
+    """Runs a script of the experiments; returns its output."""
     command = [sys.executable, str(SCRIPTS / name), *(str(word) for word in words)]
     done = subprocess.run(command, text=True, timeout=SECONDS, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -92,7 +92,7 @@ class Grid(unittest.TestCase):
                                     "--slow", "1,6", "--seeds", "2", "--rates", "0.1,0.4"])
         cells = list(converge.cells_of(found))
         self.assertEqual(len(cells), len(set(cells)))
-        # Of each seed and straggler: sync, eager with and without warm-up, async with two rules.
+        # Each seed and straggler has sync, eager with and without warm-up, async with two rules.
         self.assertEqual(len(cells), 2 * 2 * (1 + 2 + 2) * 2)
         self.assertEqual([cell.seed for cell in cells], sorted(cell.seed for cell in cells))
         self.assertEqual({cell.rule for cell in cells if cell.mode == "sync"}, {"constant"})

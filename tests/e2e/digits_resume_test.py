@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits example is killed after a checkpoint and resumed: it ends as an undisturbed run."""
+"""The digits example is killed after a checkpoint, and resumes with an undisturbed run's result."""
 
 import pathlib
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stretto-bench push_pull` by each way of exchanging, with sums that it checks; and, where a lab
-can be made, over links of a given rate.
+"""`stretto-bench push_pull` with each exchange backend, with checked sums; and, if a lab can be
+made, over links of a given rate.
 """
 
 import json
@@ -19,7 +19,7 @@ class Exchange(cluster.ClusterTest):
 
     def rows(self, *flags):
         bench = self.start("bench", [BENCH, "push_pull", "--json", *SHORT, *flags],
-                           STRETTO_LOG_LEVEL="error")  # A busy machine has long waits to warn of.
+                           STRETTO_LOG_LEVEL="error")  # A busy machine causes warnings.
         self.assertEqual(bench.end(120), 0, bench.output())
         self.assert_nobody_left()
         rows = [json.loads(line) for line in bench.lines]
@@ -44,7 +44,7 @@ class Exchange(cluster.ClusterTest):
 
 
 class ExchangeInLab(Exchange):
-    """And over links, where that can be."""
+    """The same over links, if a lab can be made."""
 
     def test_links_bound_it(self):
         for way in ("servers", "ring"):

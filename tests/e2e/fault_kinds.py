@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos kinds`: one fault a job, of any kind, at default settings. By
-docs/RELIABILITY.md each kind has one of three outcomes: the job goes on with correct sums, it ends
-and its last line names the member that failed, or either of them. After each job no process is
-left, and no file in its runtime folder.
+docs/RELIABILITY.md each kind has one of three outcomes: the job continues with correct sums; it
+ends and its last line names the failed member; or either. After each job no process is left, and no
+file in its runtime folder.
 """
 
 import collections
@@ -112,8 +112,8 @@ class Trial(cluster.ClusterTest):
     # ---- outcomes
 
     def goes_on(self, *lost, is_told=True):
-        """The launcher or the scheduler tells of each lost member, then each worker that is left
-        takes two more steps; then the job is told to end."""
+        """The launcher or the scheduler reports each lost member, then each remaining worker takes
+        two more steps. Then the test ends the job."""
         for member in lost if is_told else ():
             told = ALL_CAME if member == "scheduler" else rf"\b{member}\b.*({TOLD})"
             self.job.expect(told, PATIENCE, since=self.struck)
@@ -134,7 +134,7 @@ class Trial(cluster.ClusterTest):
         self.leaves_nothing()
 
     def ends_or_goes_on(self, *names):
-        """Whether the job has ended is known once it has made steps or is gone."""
+        """Waits until the job has made steps or has ended."""
         since, until = len(self.job.lines), time.monotonic() + PATIENCE
         while self.job.running() and time.monotonic() < until:
             with contextlib.suppress(AssertionError):
@@ -170,7 +170,7 @@ class Trial(cluster.ClusterTest):
             raise AssertionError(f"left behind: {files}\n{self.job.output()}")
 
     def files(self):
-        """What is in the runtime folder, and should not be."""
+        """Unexpected files in the runtime folder."""
         return [str(path) for path in pathlib.Path(self.runtime).rglob("*")
                 if path.name not in self.expected_files]
 
@@ -187,7 +187,7 @@ class Trial(cluster.ClusterTest):
     # ---- kinds: members
 
     def kill(self):
-        """Any member of a job that survives it."""
+        """Kills any member of a job that survives the loss."""
         self.any_job()
         victim = self.victim()
         self.strike(self.dice.choice(LOST), victim)
@@ -209,7 +209,7 @@ class Trial(cluster.ClusterTest):
         self.goes_on(victim)
 
     def pause(self):
-        """So short that no member is lost."""
+        """Pauses a member so briefly that it is not lost."""
         self.any_job()
         victim = self.victim()
         self.strike(signal.SIGSTOP, victim)
@@ -320,7 +320,7 @@ class Trial(cluster.ClusterTest):
         self.leaves_nothing()
 
     def launcher_stopped(self):
-        """A member is lost while the launcher stands still."""
+        """A member is lost while the launcher is stopped."""
         self.any_job()
         victim = self.victim()
         cluster.strike([self.job.pid], signal.SIGSTOP)
@@ -331,7 +331,7 @@ class Trial(cluster.ClusterTest):
         self.goes_on(victim)
 
     def all_stopped(self):
-        """The whole job stands still, and wakes one process after another."""
+        """The whole job is stopped, and its processes continue one after another."""
         self.any_job()
         pids = [self.job.pid, *self.members.values()]
         self.note("SIGSTOP all")
@@ -366,7 +366,7 @@ class Trial(cluster.ClusterTest):
     # ---- kinds: resources
 
     def few_files(self):
-        """A limit of open files: the job runs, or ends with a line that says so."""
+        """A limit of open files: the job runs, or its last line names the limit."""
         limit = self.dice.randrange(16, 64)
         self.note("ulimit -n", limit)
         command = [cluster.LAUNCH, "-n", 2, "-s", 2, "--", mixtures.RETURNING, "--steps", 50]
@@ -379,7 +379,7 @@ class Trial(cluster.ClusterTest):
         self.leaves_nothing()
 
     def little_shared_memory(self):
-        """/dev/shm takes some pages only."""
+        """/dev/shm has space for a few pages only."""
         size = self.dice.choice(("4k", "64k", "1m"))
         self.note("/dev/shm of", size)
         script = f'mount -t tmpfs -o size={size} none /dev/shm && exec "$@"'
@@ -414,7 +414,7 @@ class Trial(cluster.ClusterTest):
             while filler.write(bytes(4096)):
                 pass
         self.strike(signal.SIGKILL, victim)
-        if victim == "scheduler":  # Its journal may be cut off.
+        if victim == "scheduler":  # Its journal may be truncated.
             self.ends_or_goes_on(victim)
         else:
             self.goes_on(victim)
@@ -426,7 +426,7 @@ LOCAL = ("kill", "kill_two", "stop", "pause", "long_pause", "slow", "term", "kil
 ROOT = ("little_shared_memory", "slow_disk", "full_disk")  # These need to mount.
 @dataclasses.dataclass
 class Result:
-    """Of one job."""
+    """The result of one job."""
     kind: str
     faults: list
     error: str
@@ -450,7 +450,7 @@ def judged(test, kind, dice, run):
 
 
 def over_hosts(seed, numbers):
-    """Those jobs, one after another."""
+    """Runs these jobs over hosts, one after another."""
     if not numbers:
         return
     host_faults.HostTrial.setUpClass()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of jobs that make the calls of a group: each kind once, with what must come of it, and
-// a barrier of the job. Ends with the line `grouped workers=N`; status 1 with an ERROR line, or 3
-// for a wrong value.
+// A worker that makes each kind of call of a group once, checks the results, and calls a barrier of
+// the job. Ends with the line `grouped workers=N`; status 1 with an ERROR line, or 3 for a wrong
+// value.
 #include <fmt/format.h>
 #include <stretto/group.h>
 #include <stretto/worker.h>
@@ -19,7 +19,7 @@ constexpr std::size_t kElements = 10'007;
 
 using Numbers = std::vector<std::int64_t>;
 
-// Another one for each worker.
+// Different numbers for each worker.
 Numbers numbers_of(std::uint32_t rank, std::size_t elements = kElements) {
   Numbers numbers(elements);
   std::iota(numbers.begin(), numbers.end(), std::int64_t{1000} * rank);
@@ -42,7 +42,7 @@ Numbers sum_of_all(std::uint32_t workers) {
   return sum;
 }
 
-// The names of those calls whose values are wrong.
+// The names of the calls whose values are wrong.
 std::string wrong_calls(Group& group) {
   std::string wrong;
   const auto expect = [&wrong](const char* call, bool right) {
@@ -68,7 +68,7 @@ std::string wrong_calls(Group& group) {
   }
 
   if (size == 1) return wrong;
-  // To the next one, and from the one before.
+  // Sends to the next rank, and receives from the previous rank.
   Numbers received(kElements);
   const Ticket sent = group.send(bytes_of(mine), (group.rank() + 1) % size, 7);
   const std::uint32_t before = (group.rank() + last) % size;

@@ -18,8 +18,8 @@ import losses_test
 PAUSES = (1.5, 4.5)  # Below STRETTO_DEAD_AFTER_S, which is 5 s: no member is lost.
 KINDS = ("agent_killed", "agent_stopped", "agent_told", "off", "off_for_a_time",
          "cut_from_worker", "cut_from_server", "cut_elastic_worker", "slow_network")
-STALL = 4.0  # Seconds that an expelled worker may hold up the others once it has been expelled.
-EFFECT = 10.0  # Seconds from a cut until a packet has met it.
+STALL = 4.0  # Seconds that a worker may block its peers after its expulsion.
+EFFECT = 10.0  # Seconds from a cut until it has affected a packet.
 WATCHED = 15.0  # Seconds after that.
 
 
@@ -28,8 +28,8 @@ class NoEffect(Exception):
 
 
 class HostTrial(host_losses.HostsLost):
-    """One job over hosts, and what befalls the host of a server and of a standby, or its network.
-    All workers go on."""
+    """One job over hosts, with a fault of the host of a server and of a standby, or of its network.
+    All workers make progress."""
 
     WAYS = {"drop": ("-j", "DROP"),
             "large": ("-m", "length", "--length", "577:65535", "-j", "DROP"),
@@ -77,7 +77,7 @@ class HostTrial(host_losses.HostsLost):
             threading.Event().wait(self.dice.uniform(*PAUSES))
 
     def cut_from_worker(self, job, name, _, undo):
-        """Some or all packets between the workers and this host, in one direction or both."""
+        """Cuts some or all packets between the workers and this host, in one direction or both."""
         self.cut(name, "work", undo)
 
     def cut_from_server(self, job, name, _, undo):
@@ -85,8 +85,8 @@ class HostTrial(host_losses.HostsLost):
         self.cut(name, far, undo)
 
     def cut_elastic_worker(self):
-        """A worker loses packets to or from the servers; it holds up the others once, not each
-        time that it tries to rejoin."""
+        """A worker loses packets to or from the servers; it blocks its peers once, not each time
+        that it tries to rejoin."""
         folder = self.enterContext(tempfile.TemporaryDirectory())
         servers = pathlib.Path(folder, "servers")
         servers.write_text("work:2\n", encoding="ascii")
@@ -125,7 +125,7 @@ class HostTrial(host_losses.HostsLost):
         self.await_effect(tables_cut)
 
     def await_effect(self, all_tables):
-        """Returns once one of the rules has met a packet. Acknowledgments alone may be small."""
+        """Returns once a rule has matched a packet. Acknowledgments alone may be small."""
         until = time.monotonic() + EFFECT
         while time.monotonic() < until:
             for tables in all_tables:
@@ -137,7 +137,7 @@ class HostTrial(host_losses.HostsLost):
         raise NoEffect("the cut met no packet")
 
     def slow_network(self, job, name, _, undo):
-        """All that leaves this host goes at 10 Mbit/s."""
+        """Limits all outgoing packets of this host to 10 Mbit/s."""
         device = [*self.lab.inside(name), hosts.program("tc"), "qdisc"]
         hosts.run(*device, "add", "dev", "wire", "root", "tbf", "rate", "10mbit", "burst", "16kb",
                   "limit", "256kb")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are lost with the servers on them (--replicas 2, over ssh): real sshd servers, an
-agent that is killed and a network that falls silent; the bits are those of an undisturbed job."""
+"""Hosts that are lost with the servers on them (--replicas 2, over ssh): real sshd servers, a
+killed agent and a silent network; results are bit-identical to an undisturbed job's."""
 
 import contextlib
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of benchmarks in network namespaces share: whether such a lab can be made here, and
-what is left of one.
+"""Helpers for tests of benchmarks in network namespaces: whether such a lab can be made, and the
+leftovers of a lab.
 """
 
 import os
@@ -14,7 +14,7 @@ NOT_RUN = 77  # The status that CMake's SKIP_RETURN_CODE names.
 
 
 def why_no_lab():
-    """What this user or system lacks for a lab, found out without the benchmark; "" if nothing."""
+    """What this user or system lacks for a lab, checked without the benchmark; "" if nothing."""
     network, shaper = f"stretto-{os.getpid()}-probe", ["tbf", "rate", "1gbit", "burst", "128kb"]
     tries = [["ip", "netns", "add", network],
              ["ip", "-n", network, "link", "add", "one", "type", "veth", "peer", "name", "two"],
@@ -34,13 +34,13 @@ def why_no_lab():
 
 
 def namespaces_of(pid):
-    """The lab of the benchmark that is this process."""
+    """The namespaces of the benchmark with this process id."""
     return sorted(path.name for path in NAMESPACES.glob(f"stretto-{pid}-*"))
 
 
 def run_where_possible(with_lab, without):
-    """Runs one of two TestCases; the exit status. Where only the refusal could be tested that is
-    NOT_RUN: what the test is for has not been shown."""
+    """Runs one of two TestCases; returns the exit status. That is NOT_RUN if only the refusal could
+    be tested."""
     missing = why_no_lab()
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(without if missing else with_lab)
     if not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful():

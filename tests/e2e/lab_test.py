@@ -8,14 +8,14 @@ import lab
 
 
 class Passes(unittest.TestCase):
-    """A TestCase for what is tested here."""
+    """A TestCase that passes."""
 
     def test(self):
         pass
 
 
 class Fails(unittest.TestCase):
-    """Another one."""
+    """A TestCase that fails."""
 
     def test(self):
         self.fail("on purpose")
@@ -35,7 +35,7 @@ class RunWherePossible(unittest.TestCase):
 
 
 def load_tests(loader, _, pattern):
-    """Only what is no test of a test."""
+    """Loads only the real tests."""
     del pattern
     return loader.loadTestsFromTestCase(RunWherePossible)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `stretto-launch --print k8s` writes: the same text each time, objects whose every field the
-API of Kubernetes knows (by the models of Debian's python3-kubernetes), which fit one another, and
-whose commands and variables make a job, run here as a kubelet would. No cluster is needed or used.
+"""The output of `stretto-launch --print k8s`: equal each time, with consistent objects whose fields
+Kubernetes' API knows (by the models of Debian's python3-kubernetes). Their commands and variables
+make a job, run here like by a kubelet. No cluster is needed or used.
 """
 
 import json
@@ -25,14 +25,14 @@ LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")  # DNS-1123.
 
 
 class Response:
-    """As the client's deserialize() wants it."""
+    """A response for the client's deserialize()."""
 
     def __init__(self, value):
         self.data = json.dumps(value)
 
 
 def expanded(text):
-    """What Kubernetes makes of a command or value that refers to no variable: $ of each $$."""
+    """Kubernetes' expansion of a command or value without variables: $$ becomes $."""
     return text.replace("$$", "$")
 
 
@@ -51,7 +51,7 @@ class Manifests(cluster.ClusterTest):
         return process
 
     def objects(self, *program, flags=(), **variables):
-        """Kind and name to object."""
+        """Objects by kind and name."""
         text = "\n".join(self.printed(*program, flags=flags, **variables).lines)
         found = {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
         self.assertEqual(len(found), 6)
@@ -72,8 +72,8 @@ class Manifests(cluster.ClusterTest):
         self.assertEqual(printed, golden, f"if this is meant, write it to {GOLDEN}")
 
     def test_kubernetes_knows_every_field(self):
-        """What its models read and write back is what was given: a field that they do not know
-        would be missing, and one of another type would be an error.
+        """Its models write back their input: an unknown field would be missing, and a field of
+        another type would be an error.
         """
         client = kubernetes.client.ApiClient()
         for text in ("\n".join(self.example().lines),
@@ -131,7 +131,7 @@ class Manifests(cluster.ClusterTest):
         self.assertEqual(services["x-workers"]["spec"]["clusterIP"], "None")
 
     def pod(self, job, index, address, **variables):
-        """Starts one pod of a job as a kubelet would, but that addresses are of this host."""
+        """Starts one pod of a job like a kubelet, except that addresses are of this host."""
         fields = {"metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index),
                   "status.podIP": "127.0.0.1"}
         given = {}

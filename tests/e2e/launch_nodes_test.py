@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers that are started on each host by hand: one job, by --nnodes and --rdzv-endpoint. Both
-run on one host here.
+"""Launchers started by hand on each host make one job, by --nnodes and --rdzv-endpoint. Both run on
+one host here.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ def free_port():
 
 
 def frame(kind, number, texts):
-    """A frame as agent_protocol.h of the launcher has it, of member 0."""
+    """A frame of member 0 in the format of the launcher's agent_protocol.h."""
     body = struct.pack("<BBIqI", kind, 0, 0, number, len(texts))
     for text in texts:
         body += struct.pack("<I", len(text)) + text.encode()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links between two living members that are cut without a word, in network namespaces: everybody
-ends within seconds and names both ends. `tools/chaos links` makes many such cuts.
+"""Links between two live members are cut silently, in network namespaces: all members end within
+seconds and name both ends. `tools/chaos links` makes many such cuts.
 """
 
 import sys
@@ -48,7 +48,7 @@ class Links(cluster.ClusterTest):
 
 
 class NoLab(unittest.TestCase):
-    """Where no namespaces can be made the lab says so."""
+    """Without namespaces the lab reports that."""
 
     def test_there_is_no_network(self):
         with self.assertRaises((AssertionError, FileNotFoundError)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that do not agree on what a tensor is: both hear of it at once, with both descriptions,
-while servers and scheduler have nothing to be ashamed of.
+"""Workers that disagree on a tensor: both get an error at once with both descriptions, while
+servers and scheduler report no error.
 """
 
 import time
@@ -16,7 +16,7 @@ OTHERS = {
     "rule": "f32[1000] sync sgd",
     "mode": "f32[1000] async sum",
 }
-MOST_SECONDS = 4.0  # Before anything runs out; what it took is printed.
+MOST_SECONDS = 4.0  # Below all timeouts; the measured time is printed.
 
 
 class Mismatch(cluster.ClusterTest):

@@ -31,7 +31,7 @@ void run() {
             .or_exit());
   }
   std::vector<std::vector<float>> values(FLAGS_tensors, std::vector<float>(FLAGS_elements, 1));
-  for (std::uint64_t i = 0; i < FLAGS_tensors; ++i) {  // All are there before the first step.
+  for (std::uint64_t i = 0; i < FLAGS_tensors; ++i) {  // All tensors exist before the first step.
     worker.push_pull(tensors[i], values[i], values[i]).wait().or_exit();
   }
   std::FILE* file = std::fopen(fmt::format("{}.{}", FLAGS_times, worker.rank()).c_str(), "w");

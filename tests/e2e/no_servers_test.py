@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs without servers: their workers exchange among themselves, end as other jobs do when one is
-lost, and are told at once of what only servers can do.
+"""Jobs without servers: their workers exchange among themselves, end like other jobs after a loss,
+and get errors at once for calls that need servers.
 """
 
 import os
@@ -57,7 +57,7 @@ class Exchanges(NoServers):
                 self.assert_nobody_left()
 
     def test_a_job_by_hand_ends_with_its_last_worker(self):
-        """By flags and by the names of BytePS's variables too."""
+        """Started by flags, and by BytePS's variables too."""
         scheduler = self.start("scheduler", [cluster.SCHEDULER, "--workers", 2, "--servers", 0])
         host, port = cluster.address_of(scheduler)
         workers = [self.start(f"worker {rank}", [cluster.TRAINING, "--exchange", "ring", *SHORT],
@@ -74,7 +74,7 @@ class Exchanges(NoServers):
         self.assertEqual(sorted(job.members()), ["scheduler", "worker 0", "worker 1"])
         shown = ""
         deadline = time.monotonic() + cluster.PATIENCE
-        while not re.search(r"worker 1 +[1-9].* verified [1-9]", shown):  # Told by heartbeats.
+        while not re.search(r"worker 1 +[1-9].* verified [1-9]", shown):  # From heartbeats.
             self.assertLess(time.monotonic(), deadline, shown)
             shown = subprocess.run([cluster.BIN / "stretto-top", "--job", str(job.pid)],
                                    check=True, capture_output=True, text=True,
@@ -152,7 +152,7 @@ class Losses(NoServers):
                 since = time.monotonic()
                 job.everybody[victim].send(signal.SIGSTOP)
                 self.check_loss(job, victim, since)
-                # What was taken for dead finds that the job is over.
+                # The member that was declared lost finds that the job is over.
                 job.everybody[victim].send(signal.SIGCONT)
                 self.assertEqual(job.everybody[victim].end(MOST_SECONDS),
                                  cluster.exit_of_loss(victim))
@@ -168,7 +168,7 @@ class Losses(NoServers):
             job.everybody[victim].send(signal.SIGCONT)
             for process in (job.everybody["worker 0"], job.everybody["worker 1"]):
                 reached = sum("progress" in line for line in process.lines)
-                process.expect("progress", count=reached + 20)  # It goes on.
+                process.expect("progress", count=reached + 20)  # The worker makes progress.
                 self.assertEqual(process.errors(), [])
 
     def test_who_does_not_come_is_named(self):
@@ -200,7 +200,7 @@ class Refusals(NoServers):
                 job = self.train(*flags, servers=0)
                 self.assertEqual(job.end(), 1, job.output())
                 for error in job.errors_of("worker 0") + job.errors_of("worker 1"):
-                    if error.code != "PeerLost":  # Of who ended first, by the same mistake.
+                    if error.code != "PeerLost":  # A peer ended first, by the same mistake.
                         self.assert_error(error, "InvalidArgument", what, NONE_HERE,
                                           "exchange among workers", "or start servers")
                 self.assertIn(NONE_HERE, job.output())

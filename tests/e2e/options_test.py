@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CMake's options: what words they take, and that docs/CONFIGURATION.md has them all. Only the file
-that reads them is run, as a script. Needs STRETTO_SOURCE_DIR.
+"""CMake's options: their accepted words, and their complete list in docs/CONFIGURATION.md. Runs
+only the file that reads the options, as a script. Needs STRETTO_SOURCE_DIR.
 """
 
 import os
@@ -17,7 +17,7 @@ OPTIONS = SOURCE / "cmake" / "StrettoOptions.cmake"
 class Options(unittest.TestCase):
 
     def read(self, name, word):
-        """What the option is after it was given as a word; None if that is refused."""
+        """The value of the option for a given word; None if the word is refused."""
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "read.cmake")
             script.write_text(f'cmake_policy(VERSION 3.22)\nset(PROJECT_IS_TOP_LEVEL ON)\n'

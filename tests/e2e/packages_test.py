@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's packages as cpack makes them of this build: what they hold, need and say. That they can
-be installed, used and removed is what tools/packages --test looks at. Needs STRETTO_BUILD_DIR and
+"""Debian's packages that cpack makes of this build: contents, dependencies and descriptions.
+tools/packages --test checks their installation, use and removal. Needs STRETTO_BUILD_DIR and
 STRETTO_SOURCE_DIR.
 """
 
@@ -18,7 +18,7 @@ SECONDS = 120
 
 
 def output(*words, umask=-1):
-    """What a command prints; if it fails, so does the test."""
+    """The output of a command; the test fails if the command fails."""
     done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=SECONDS, check=False, umask=umask)
     if done.returncode != 0:
@@ -27,14 +27,14 @@ def output(*words, umask=-1):
 
 
 class Packages(unittest.TestCase):
-    """All tests look at the same three."""
+    """All tests use the same three packages."""
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         output("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", folder.name,
-               umask=0o077)  # As careful people have it; packages are the same.
+               umask=0o077)  # A strict umask does not change the packages.
         cls.files = {path.name.split("_")[0]: path
                      for path in pathlib.Path(folder.name).glob("*.deb")}
         cls.listed = {name: output("dpkg-deb", "--contents", path).splitlines()
@@ -44,7 +44,7 @@ class Packages(unittest.TestCase):
         return output("dpkg-deb", "--field", self.files[package], name).strip()
 
     def paths(self, package):
-        """Of its files, from /usr/ on."""
+        """The paths of a package's files, from /usr/ on."""
         words = [line.split() for line in self.listed[package]]
         return {word[5].removeprefix("./usr/") for word in words if not word[0].startswith("d")}
 
@@ -109,8 +109,8 @@ class Packages(unittest.TestCase):
                 self.assertRegex(line, r"^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x) root/root ")
 
     def test_what_they_need(self):
-        """By libraries that the programs and the module link, and by what static ones want. Debian
-        13 renamed packages with a 64-bit time_t: libprotobuf32 is libprotobuf32t64."""
+        """Dependencies of libraries that the programs and the module link, and of static libraries.
+        Debian 13 renamed packages with a 64-bit time_t: libprotobuf32 is libprotobuf32t64."""
         for name, needed in (("stretto", ("libzmq5", "libprotobuf32", "libsodium23",
                                           "libgflags2.2", "libc6")),
                              ("python3-stretto", ("stretto", "python3", "libprotobuf32")),

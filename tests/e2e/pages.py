@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on the pages for users, and what is known of each block of them: in blocks ```sh every
-line is one, in blocks ```console those after "$ ". A block that no test runs as it stands says so
-in a comment right above it, which readers do not see:
+"""Commands on the pages for users, with the mark of each block. In blocks ```sh every line is a
+command, in blocks ```console each line after "$ ". A block that no test runs unchanged has a mark
+right above it, in a comment that readers do not see:
 
     <!-- run by tests/e2e/install_test.py -->
     <!-- not run: it needs three hosts -->
@@ -33,18 +33,18 @@ class Block(NamedTuple):
 
     @property
     def test(self):
-        """The file of the test that runs it, as its mark says; None: it says none."""
+        """The file of the test that runs the block, by its mark; None: the mark names no test."""
         found = _MARK.fullmatch(self.mark)
         return found and found["test"]
 
     @property
     def reason(self):
-        """Why it is not run, as its mark says; None: it says none."""
+        """The reason why no test runs the block, by its mark; None: the mark has none."""
         found = _MARK.fullmatch(self.mark)
         return found and found["reason"]
 
     def commands(self):
-        """Each in one line; one whose line ends with a backslash goes on."""
+        """Each command in one line; a backslash at its end continues a line."""
         text = re.sub(r"\\\n>?\s*", " ", self.text)
         lines = [line.strip() for line in text.splitlines()]
         if self.language == "console":
@@ -60,7 +60,7 @@ def blocks_in(page, text):
 
 
 def blocks(root):
-    """Every fenced block of the pages for users. Decisions and results tell what was done once."""
+    """Every fenced block of the pages for users. Decisions and results describe the past."""
     found = []
     pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted(root.glob("docs/*.md")),
              *sorted(root.glob("examples/*/README.md"))]

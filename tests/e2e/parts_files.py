@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of parts and manifests as docs/CHECKPOINTS.md describes them, written by nothing of
-Stretto: also such as Stretto would not write."""
+"""Writes files of parts and manifests by docs/CHECKPOINTS.md without Stretto's code, including
+files that Stretto would not write."""
 
 import functools
 import json
@@ -14,13 +14,13 @@ DTYPES = {None: 0, "f32": 1, "f64": 2, "f16": 3, "bf16": 4, "i8": 5, "u8": 6, "i
 
 
 class Entry(typing.NamedTuple):
-    """A stripe of what is attached; a dtype may be a number that is none."""
+    """A stripe of an attachment; a dtype may be an invalid number."""
 
     name: str
     data: bytes
     part: int = 0
     rank: int = OF_ALL
-    total: typing.Optional[int] = None  # None: it is whole.
+    total: typing.Optional[int] = None  # None: the stripe is whole.
     dtype: typing.Union[None, str, int] = None
     shape: str = ""
 
@@ -37,7 +37,7 @@ _TABLE = tuple(_table())
 
 @functools.lru_cache(maxsize=4)  # Large chunks take a second, and are often the same.
 def crc32c(data, before=0):
-    """Of `data`, behind bytes that have `before`."""
+    """The CRC of `data`, behind bytes with the CRC `before`."""
     crc = before ^ 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
@@ -72,7 +72,7 @@ def _encoded(entry):
 
 
 def write_parts(path, manifest, entries):
-    """Writes the file, and the manifest names it."""
+    """Writes the file, and adds it to the manifest."""
     head = b"STRTPART" + struct.pack("<IIQQQ20x", 1, 0, int(manifest["job"], 16),
                                      manifest["number"], manifest["step"])
     head_sum = crc32c(head)
@@ -89,11 +89,11 @@ def write_parts(path, manifest, entries):
 
 
 def read_manifest(path):
-    """Of a checkpoint that is right."""
+    """Reads the manifest of a valid checkpoint."""
     return json.loads(path.read_bytes().split(b"\n", 1)[1])
 
 
 def write_manifest(path, manifest):
-    """Makes the files that it names a checkpoint."""
+    """Writes the manifest, which makes its files a checkpoint."""
     text = json.dumps(manifest).encode()
     path.write_bytes(f"stretto checkpoint 1 crc32c {crc32c(text):08x}\n".encode() + text)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of the tests of input in whole jobs: it reads a file of records over and over, as fast
-// as its storage gives it, a modelled device. Either each worker has a device of its own, of which
-// one is slow until a file says that it is mended, or all share one, and one of them reads it with
-// less in flight than the others.
+// The worker of the tests of input in whole jobs: it reads a file of records repeatedly, at the
+// speed of a modelled device. Either each worker has its own device, one of which is slow until a
+// file marks it as repaired. Or all workers share one device, and one worker has less in flight
+// than its peers.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gflags/gflags.h>
@@ -38,7 +38,7 @@ using Account = std::shared_ptr<InputAccount>;
 
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-// Whose turn it is stands in memory of all processes.
+// The time at which the device is free is in memory of all processes.
 Status share(ModelledDevice& device, const std::string& path) {
   const int file = open(path.c_str(), O_RDWR);
   void* memory =
@@ -46,7 +46,7 @@ Status share(ModelledDevice& device, const std::string& path) {
                : mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0) close(file);
   if (memory == MAP_FAILED) return {Code::kInvalidArgument, "cannot share " + path};
-  device.free_at = static_cast<std::int64_t*>(memory);  // Until the process ends.
+  device.free_at = static_cast<std::int64_t*>(memory);  // Mapped until the process ends.
   return {};
 }
 
@@ -85,7 +85,7 @@ Status read(const Worker& worker, const Account& account) {
 Status run() {
   Result<Options> options = Options::from_environment();
   if (!options.ok()) return options.status();
-  const Account account = options->input_account = new_input_account();  // Not the process's.
+  const Account account = options->input_account = new_input_account();  // Not shared.
   Result<Worker> worker = Worker::join(*options);
   if (!worker.ok()) return worker.status();
   if (Status status = read(*worker, account); !status.ok()) return status;

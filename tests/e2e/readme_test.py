@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages' commands do what they say: each command `build/bin/...` of README.md, docs/ and
-examples/ is run, with the programs of this build, and must end with status 0; each other one says
-which test runs it, or why none does.
+examples/ is run, with the programs of this build, and must end with status 0; a mark of each other
+command names the test that runs it, or the reason for none.
 """
 
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`stretto-experiment replay` as root: a tiny cell with real processes over shaped links. Its
-figures lie where they must, and nothing of the lab stays behind. Where this user may make no
-network namespace the experiment has to say so; then that alone is tested.
+figures are within their bounds, and nothing of the lab remains. Without permission for network
+namespaces the experiment must report that; then only this is tested.
 """
 
 import json
@@ -30,9 +30,9 @@ class Replay(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def rows(self, *flags):
-        """Scheme to row of one short run."""
+        """The rows of one short run, by scheme."""
         bench = self.start("bench", [BENCH, "replay", "--json", *TINY, *flags],
-                           STRETTO_LOG_LEVEL="error")  # A busy machine has long waits to warn of.
+                           STRETTO_LOG_LEVEL="error")  # A busy machine causes warnings.
         self.assertEqual(bench.end(240), 0, bench.output())
         self.assert_clean(bench)
         rows = [json.loads(line) for line in bench.lines]  # Nothing else is printed.
@@ -41,7 +41,7 @@ class Replay(cluster.ClusterTest):
             ways = 2 if row["exchange"] == "servers" else 1
             self.assertAlmostEqual(row["serial_s"], row["compute_s"] + ways * row["one_way_s"], 4)
             self.assertAlmostEqual(row["bound_s"], max(row["compute_s"], row["one_way_s"]), 4)
-            # Sleeps never end early; half is for those that catch up with one that ended late.
+            # Sleeps never end early; half is for sleeps that catch up with a late one.
             self.assertGreater(row["iteration_s_median"], 0.5 * row["compute_s"], row)
             self.assertEqual(row["verdict"] == "ok", row["efficiency"] is not None)
         return {row["scheme"]: row for row in rows}
@@ -79,9 +79,9 @@ class Replay(cluster.ClusterTest):
         for name in ("ring-64mb", "ring-fused", "auto-fused", "auto-dag"):
             self.assertLess(rows[name]["transfers"], 16)
         for name in ("ring-fused", "auto-fused", "auto-dag"):
-            # There and back for one of the two, there for the other.
+            # A round trip for one of the two, one way for the other.
             self.assertGreater(rows[name]["start_us"], 1.2e6 * delay)
-        # Sixteen exchanges, one after the other; a way there at least.
+        # Sixteen sequential exchanges, each of at least one way.
         self.assertGreater(rows["ring"]["iteration_s_median"], 16 * delay)
 
     def test_an_order_that_lacks_a_tensor_names_it(self):
@@ -96,7 +96,7 @@ class Replay(cluster.ClusterTest):
 
     def test_a_signal_leaves_nothing_behind(self):
         bench = self.start("bench", [BENCH, "replay", *TINY, "--iterations", 10000])
-        bench.expect("^replay: ")  # The lab stands.
+        bench.expect("^replay: ")  # The lab exists.
         self.assertEqual(len(lab.namespaces_of(bench.pid)), 4)
         bench.send(signal.SIGTERM)
         self.assertEqual(bench.end(), 1, bench.output())
@@ -105,7 +105,7 @@ class Replay(cluster.ClusterTest):
 
 
 class NoLab(cluster.ClusterTest):
-    """Instead of the tests above, where a lab cannot be made."""
+    """Replaces the tests above if a lab cannot be made."""
 
     def test_the_refusal_says_what_to_do(self):
         bench = self.start("bench", [BENCH, "replay", "--json", *TINY])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""experiments/reproduce: each headline's short form leaves a table and a plot. A headline whose
-links need root is only asked for a clear error where this user cannot make namespaces.
+"""experiments/reproduce: each headline's short form leaves a table and a plot. Without permission
+for namespaces, a headline whose links need root must only give a clear error.
 """
 
 import csv

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of the tests of servers and schedulers that come back: exchanges tensors in place, out
-// of place, by pushes that are pulled later and by broadcasts, and looks at every element of each
-// sum; prints how far it is and at the end a digest of all bits.
+// A worker for tests of restarted servers and schedulers. It exchanges tensors in place, out of
+// place, by pushes with later pulls and by broadcasts, and checks every element of each sum. Prints
+// its progress, and at the end a digest of all bits.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <stretto/worker.h>
@@ -26,7 +26,7 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-// Whole numbers, so that sums are exact.
+// Integers, so that sums are exact.
 float given(std::size_t i, Rank rank, std::uint64_t step) {
   return static_cast<float>((i * 7 + (rank + 1) * 5 + step * 3) % 1009);
 }
@@ -64,7 +64,7 @@ class Exchanged {
   std::uint64_t digest() const { return digest_; }
 
  private:
-  // What the scheduler has to agree to.
+  // Operations that need the scheduler.
   void meet(std::uint64_t number) {
     worker_.barrier().or_exit();
     const Tensor fresh =

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many rounds of several tensors at once, one worker slowed at random by real work, every value of
-every round compared with what it must be. STRETTO_ROUNDS sets how many; 2,000 if it is not set.
+every round compared with its expected value. STRETTO_ROUNDS sets their number; default 2,000.
 """
 
 import os
@@ -17,7 +17,7 @@ SECONDS = 120 + ROUNDS / 10
 class Rounds(cluster.ClusterTest):
 
     def check(self, *flags, rounds=ROUNDS, elements=1000, workers=2, **options):
-        """All the values that must come have come, and none is wrong."""
+        """All expected values have arrived, and none is wrong."""
         job = self.train("--rounds", rounds, "--elements", elements, "--tensors", TENSORS,
                          "--progress", max(1, rounds // 4), "--slow_rank", workers - 1, *flags,
                          workers=workers, **options)
@@ -39,7 +39,7 @@ class Rounds(cluster.ClusterTest):
         self.check("--mode", "async", rounds=ROUNDS // 2)
 
     def test_tensors_of_many_parts(self):
-        """Parts of 4 KiB and an odd rest, over two servers of two shards each."""
+        """Parts of 4 KiB and an odd remainder, over two servers of two shards each."""
         self.check("--seed", 7, rounds=max(1, ROUNDS // 20), elements=10_007,
                    launcher=("--shards", 2), STRETTO_PART_BYTES=4096)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stretto-bench rpc`: a short run has a row for each way of calling, and ratios to what it is held
-against; what is absent is said, and so is what cannot be used.
+"""`stretto-bench rpc`: a short run has a row for each way of calling, and ratios to its reference.
+Missing programs and invalid arguments are reported.
 """
 
 import json
@@ -48,13 +48,13 @@ class Rpc(cluster.ClusterTest):
             self.assertEqual(row["raw"], raw)
             if raw and calls == 1:
                 other = rows[raw, size, calls]
-                ratio = row["p50_us"] / other["p50_us"]  # Of figures that were rounded.
+                ratio = row["p50_us"] / other["p50_us"]  # Figures are rounded.
                 self.assertAlmostEqual(row["ratio_to_raw"], ratio, delta=0.001 + ratio / 1000)
             self.assertEqual(row["ratio_to_raw"] is None, not raw)
             self.assertEqual(row["ratio_to_grpc"] is None, "grpc" not in ways)
 
     def test_grpc_is_optional(self):
-        """As in an installation, which has no program of gRPC."""
+        """An installation has no program of gRPC."""
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "stretto-bench"
             shutil.copy(BENCH, program)

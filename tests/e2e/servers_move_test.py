@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that move (--restarts K): places of servers are handed over to other processes while all
-modes, rules and codecs are exchanged, and each contribution counts once."""
+"""Server migration (--restarts K): servers move to other processes during exchanges of all modes,
+rules and codecs, and each contribution counts once."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ class ServersMove(cluster.ClusterTest):
                            **more)
 
     def goes_on(self, job, lines=2):
-        """That many more lines of worker 0 have come."""
+        """Waits for that many more lines of worker 0."""
         before = sum(1 for line in job.lines if line.startswith("[worker 0] step="))
         job.expect(r"\[worker 0\] step=(\d+)$", count=before + lines)
 
@@ -40,14 +40,14 @@ class ServersMove(cluster.ClusterTest):
         return digests.pop()
 
     def end_of(self, job, name):
-        """The process of this member gets SIGTERM; it is gone when this returns."""
+        """Sends SIGTERM to the process of this member, which has ended when this returns."""
         watch = cluster.Watch({name: job.members()[name]})
         os.kill(job.members()[name], signal.SIGTERM)
         self.addCleanup(watch.close)
         return watch
 
     def started(self, job, name, count=1):
-        """The process of this member, which the launcher says is being started."""
+        """The process of this member, once the launcher has reported its start."""
         job.expect(STARTED, count=count)
         deadline = time.monotonic() + cluster.PATIENCE
         while name not in job.members():
@@ -77,7 +77,7 @@ class ServersMove(cluster.ClusterTest):
                 self.assertNotIn("is lost", job.output())
 
     def tool(self, job, *arguments):
-        """stretto-top for this job: its process."""
+        """Starts stretto-top for this job; returns its process."""
         scheduler = job.expect(r"\[scheduler\] .*listening at (\S+)")[1]
         process = self.start("stretto-top", [cluster.BIN / "stretto-top", "--job", scheduler,
                                              *arguments], STRETTO_JOB_TOKEN=TOKEN)
@@ -195,14 +195,14 @@ class ServersMove(cluster.ClusterTest):
         source = job.members()["server 0"]
         os.kill(source, signal.SIGTERM)
         comes = self.started(job, "server 2")
-        os.kill(comes, signal.SIGSTOP)  # Before it is in, or just then.
+        os.kill(comes, signal.SIGSTOP)  # Before it joins, or just then.
         begun = time.monotonic()
         self.digest(job)
         self.assertLess(time.monotonic() - begun, 30.0)
 
 
 class InElasticJobs(losses_test.LosingTest):
-    """Workers are lost, and come, meanwhile."""
+    """Workers are lost, and join, during migrations."""
 
     flags = ()
 

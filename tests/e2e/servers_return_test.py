@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that keeps only sums of rounds comes back alone (--restarts): real processes, servers
-killed and stopped, and every element of every sum looked at by the program."""
+"""A server that keeps only sums of rounds is restarted alone (--restarts): real processes, servers
+killed and stopped; the program checks every element of every sum."""
 
 import os
 import random
@@ -21,13 +21,13 @@ class ServersReturn(cluster.ClusterTest):
                            flags=("--restarts", restarts, *more.pop("flags", ())), **more)
 
     def goes_on(self, job, worker=0, lines=2):
-        """That many more lines of a worker's have come."""
+        """Waits for that many more lines of a worker."""
         step = rf"\[worker {worker}\] step=(\d+)$"
         before = sum(1 for line in job.lines if re.search(step, line))
         return int(job.expect(step, count=before + lines)[1])
 
     def next_process(self, job, name, before):
-        """The process that runs in the place of this one, as soon as it runs."""
+        """The replacement of the process `before`, as soon as it runs."""
         until = time.monotonic() + cluster.PATIENCE
         while job.members().get(name, before) == before:
             self.assertLess(time.monotonic(), until, job.output())
@@ -106,7 +106,7 @@ class ServersReturn(cluster.ClusterTest):
     def test_a_sum_that_nobody_had_asked_for_is_lost_and_named(self):
         job = self.begin("--steps", 100_000, "--push_only")
         self.goes_on(job)
-        for name in ("server 0", "server 1"):  # The tensor has one part: at either.
+        for name in ("server 0", "server 1"):  # The tensor has one part, at either server.
             os.kill(job.members()[name], signal.SIGKILL)
         self.assertNotEqual(job.end(), 0)
         self.one_error(job, "PeerLost", "ServerLost: tensor 'pushed': ")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler is stopped while another member is killed, at default settings: the job goes on,
-whether the scheduler is replaced or continues before its members take it for lost."""
+"""The scheduler is stopped while another member is killed, at default settings: the job makes
+progress, whether the scheduler is replaced or continues before its members declare it lost."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ import scheduler_returns_test
 RETURNING = cluster.BUILD / "tests" / "returning"
 REPLICATING = cluster.BUILD / "tests" / "replicating"
 REPLACED = r"\[launcher\] scheduler was lost to the job and killed; another is started"
-PAUSE = 3.8  # Seconds: longer than a member's own verdict waits, and less than the dead time.
+PAUSE = 3.8  # Seconds: longer than a member's fault deadline, and less than the dead time.
 
 
 def strike(job, victim, pauses):

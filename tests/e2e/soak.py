@@ -17,8 +17,8 @@ import returns
 import trains
 from again import at, in_short
 
-MOST_WORKERS = 60  # That the program can tell apart is 64.
-LOOKS = 16  # At the start of a process and at its end, which are compared.
+MOST_WORKERS = 60  # The program can distinguish 64.
+LOOKS = 16  # Samples at the start of a process and at its end, which are compared.
 MOST_RESIDENT = 4 << 20  # Bytes by which a process may grow: heaps of many threads fill slowly.
 
 
@@ -26,7 +26,7 @@ class Soak(elastic_returns.ElasticReturns):
     """One job."""
 
     variables = {}
-    pause_ms = 20  # The job lives for long and must not need a processor.
+    pause_ms = 20  # The job runs for long and must not need a processor.
 
     def runTest(self):
         """Not run as a test."""
@@ -58,8 +58,8 @@ class Soak(elastic_returns.ElasticReturns):
             self.assert_nobody_left()
 
     def look(self, job):
-        """Notes sizes of all processes, the logs that the newest process has open, and how many
-        logs of ended processes the launcher has open."""
+        """Records the sizes of all processes, the logs that the newest process has open, and how
+        many logs of ended processes the launcher has open."""
         watched = job.members() | {"launcher": job.pid}
         newest = max(watched.values())
         for name, pid in watched.items():
@@ -73,7 +73,7 @@ class Soak(elastic_returns.ElasticReturns):
             self.looks.setdefault((name, pid), []).append(now)
 
     def grown(self):
-        """The least of the last looks at a process, less the most of its first looks."""
+        """The minimum of a process's last samples, less the maximum of its first samples."""
         return {f"{name} ({pid})": trains.Sizes(*(
                     min(getattr(look, what) for look in looks[-LOOKS:])
                     - max(getattr(look, what) for look in looks[:LOOKS])

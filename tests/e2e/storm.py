@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos storm`: a real scheduler, and members of one process (storming.cc)
-whose links to it all break at once, some times; what that costs, and whether anybody is lost."""
+whose links to it all break at once, several times. It measures CPU time and lost members."""
 
 import json
 import os
@@ -18,7 +18,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid):
-    """That a process has used so far."""
+    """The CPU time that a process has used so far."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
@@ -30,7 +30,7 @@ class Storm(cluster.ClusterTest):
         """Not run as a test."""
 
     def go(self, options):
-        """What happened, as a table."""
+        """Runs the storm; returns the results as a table."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         shared = {"STRETTO_WORLD_SIZE": options.members - 1, "STRETTO_SERVERS": 1,
@@ -66,7 +66,7 @@ class Storm(cluster.ClusterTest):
 
 
 def run(options):
-    """What happened, and what was said."""
+    """The results, and the output."""
     storm = Storm()
     storm.setUp()
     try:
@@ -76,7 +76,7 @@ def run(options):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     found, said = run(options)
     well = (found["in"] == found["left"] == options.members and not found["lost"]
             and not found["failed"] and found["scheduler_status"] == 0)

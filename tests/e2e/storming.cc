@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Very many members of a job in one process, without tensors: each has a link to the scheduler, as
-// a real one has, and shows signs of life. Several times all links are broken at once. For
+// Very many members of a job in one process, without tensors: each has a link to the scheduler,
+// like a real member, and sends heartbeats. Several times all links are broken at once. For
 // tools/chaos storm.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
@@ -89,7 +89,7 @@ class Lightweight final : private FrameHandler {
   MembershipClient membership_;
 };
 
-/// All of them, on this thread.
+/// All members, on this thread.
 class Crowd {
  public:
   Crowd() {
@@ -98,7 +98,7 @@ class Crowd {
     members_.emplace_back(Role::kServer, 0, clock_);
   }
 
-  /// Steps until all members say so of themselves, or the patience ends; how long each took.
+  /// Steps until `is` holds for all members, or the timeout ends; returns each member's time.
   template <typename Is>
   std::vector<double> await(const Is& is) {
     const Time began = clock_.now();
@@ -179,7 +179,7 @@ void run() {
     break;
   }
   const std::size_t lost = count_over(crowd);
-  // Servers are there until all workers have left, as real ones are.
+  // Servers stay until all workers have left, like real servers.
   Lightweight& server = crowd.members().back();
   for (Lightweight& one : crowd.members()) {
     if (&one != &server) one.leave();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of the tests of whole jobs: rounds of push_pull over several tensors at once, each
-// value compared with what it must be, progress on stdout, and faults by flag. Ends with one line
+// A worker for tests of whole jobs: rounds of push_pull over several tensors at once, each value
+// compared with its expected value, progress on stdout, and faults by flag. Ends with one line
 // `verified values=N wrong=W rounds=R`; status 1 with an ERROR line, or 3 for a wrong value.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
@@ -158,12 +158,12 @@ class Training {
       slot.share[i] = sync_ ? factor * base_of(round, index, i) : factor;
     }
     ++slot.rounds;
-    // As bytes: one worker's tensor has another type where that is the fault.
+    // As bytes: one worker's tensor has another type if that is the fault.
     slot.ticket = worker_.push_pull(slot.tensor, std::as_bytes(std::span(slot.share)),
                                     std::as_writable_bytes(std::span(slot.value)));
   }
 
-  // Waits for the tensor's round, and compares what came with what must come.
+  // Waits for the tensor's round, and compares its values with the expected values.
   Status finish(Slot& slot) {
     if (slot.rounds == 0) return {};
     if (Status status = slot.ticket.wait(); !status.ok()) return status;
@@ -180,7 +180,7 @@ class Training {
     return {};
   }
 
-  // Without rounds only the end is certain: everybody's shares, each once.
+  // Without rounds only the totals are certain: every worker's contributions, each once.
   Status check_totals() {
     if (Status status = worker_.barrier(); !status.ok()) return status;
     for (Slot& slot : slots_) {
@@ -208,7 +208,7 @@ class Training {
     }
   }
 
-  // Real work of a random length: what a straggler is made of.
+  // Real work of a random length makes this worker a straggler.
   std::int64_t length_of_work() {
     return std::uniform_int_distribution<std::int64_t>(0, FLAGS_slow_most)(random_);
   }

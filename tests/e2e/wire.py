@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretto's framing and control messages by hand: enough to greet a scheduler or a server as a
-node does, and to say what no node says. docs/TRANSPORTS.md and van/wire/header.h are the sources.
+"""Stretto's framing and control messages by hand: enough for a handshake with a member, and for
+messages that no node sends. docs/TRANSPORTS.md and van/wire/header.h are the sources.
 """
 
 import socket
@@ -20,17 +20,17 @@ assert _HEADER.size == 128
 
 
 def greeting(name=b"stretto\0", version=1, side=CONNECTOR):
-    """What both ends say first."""
+    """The first bytes of both ends."""
     return name + struct.pack("<HB5x", version, side)
 
 
 def head(frames, payload_bytes):
-    """What each message begins with; it may lie."""
+    """The first bytes of each message; the numbers may be false."""
     return struct.pack("<II", frames % 2**32, payload_bytes % 2**32)
 
 
 def message(headers, payload=b""):
-    """A message of whole headers, mostly a single one, and all that follows them."""
+    """A message of whole headers, mostly a single header, and their payload."""
     return head(len(headers) // 128, len(payload)) + headers + payload
 
 
@@ -51,7 +51,7 @@ def control(body, sequence=1, **fields):
 
 
 def varint(value):
-    value &= (1 << 64) - 1  # Negative numbers are ten bytes, as Protobuf has them.
+    value &= (1 << 64) - 1  # Negative numbers are ten bytes, as in Protobuf.
     out = b""
     while value > 127:
         out += bytes([value & 127 | 128])
@@ -113,7 +113,7 @@ def parse(data):
 
 
 class Connection:
-    """A TCP connection that says what it is told to."""
+    """A TCP connection that sends any bytes."""
 
     def __init__(self, address, seconds=10.0):
         self.socket = socket.create_connection(address, timeout=seconds)
@@ -130,7 +130,7 @@ class Connection:
         self.socket.close()
 
     def send(self, data):
-        """Sends; False if the far end has hung up, which is its right."""
+        """Sends; False if the peer has closed the connection, as it may."""
         try:
             self.socket.sendall(data)
         except OSError:
@@ -147,7 +147,7 @@ class Connection:
         return taken
 
     def pass_greeting(self):
-        """Waits for the far end's greeting; False if it hung up instead, or said too little."""
+        """Waits for the peer's greeting; False if the peer closes instead, or sends too little."""
         try:
             self._take(GREETING_BYTES)
         except (OSError, EOFError):
@@ -155,14 +155,14 @@ class Connection:
         return True
 
     def finish(self):
-        """Says that nothing more will come."""
+        """Closes the sending direction."""
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # It hung up already.
+            pass  # The peer has closed already.
 
     def open(self):
-        """Greets, and waits for the far end's greeting."""
+        """Sends the greeting, and waits for the peer's greeting."""
         self.send(greeting())
         if self._take(GREETING_BYTES) != greeting(side=LISTENER):
             raise EOFError("the far end did not greet as a node does")
@@ -192,7 +192,7 @@ class Connection:
                 return kind, parse(content)
 
     def hung_up(self):
-        """Waits, within the socket's timeout, for the far end to close; False if it does not."""
+        """Waits, within the socket's timeout, for the peer to close; False if it does not."""
         try:
             while self.socket.recv(65536):
                 pass

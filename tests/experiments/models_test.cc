@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model tables: their totals are those that are published, and their graphs are whole.
+// Model tables: their totals are the published ones, and their graphs are complete.
 #include "experiments/models/models.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST_P(Models, EveryTensorHasOneLayerAndUniqueName) {
   EXPECT_EQ(names.size(), model_.tensors.size());
 }
 
-// Every layer but the last ones is needed by another; and there is an order for all of it.
+// Every layer except the last ones is an input of another layer, and the graph has an order.
 TEST_P(Models, TheGraphIsInOnePiece) {
   std::set<std::uint32_t> needed;
   for (const auto& layer : model_.layers) needed.insert(layer.inputs.begin(), layer.inputs.end());
@@ -89,7 +89,7 @@ TEST(ModelNames, AreAllThatThereIs) {
             "inception_v3, densenet121, bert_base");
 }
 
-// A chain is ordered alike by all; what matters is that large tensors at the end do not go first.
+// All orders of a chain are alike; the large tensors at its end must not come first.
 TEST(ModelOrders, OfAChainFollowTheLayers) {
   for (const std::string_view name : {"alexnet", "vgg16"}) {
     const ModelGraph graph = graph_of(*find_model(name), 0.1, 1.25e9);

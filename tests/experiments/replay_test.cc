@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure parts of `stretto-experiment replay`: what it may be asked, how a model is brought down
-// to the lab, which figures do not count, and the lab's links.
+// The pure parts of `stretto-experiment replay`: its flags, how it scales a model down to the lab,
+// which results it rejects, and the lab's links.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -159,7 +159,7 @@ TEST(Schemes, HaveNamesOfTheirOwnAndOrdersThatThereAre) {
   }
 }
 
-// All that a scheme says to servers and workers; they must be able to read it.
+// The roles must be able to read every variable that a scheme sets.
 TEST(Schemes, AreVariablesThatTheRolesRead) {
   ReplaySettings settings;
   settings.scale = 16;
@@ -179,7 +179,7 @@ TEST(Schemes, AreVariablesThatTheRolesRead) {
   }
 }
 
-// Whole frames have no slices; those of Stretto are as the bindings have them, but for one.
+// Whole frames have no slices; all Stretto schemes but one declare bulk as the bindings do.
 TEST(Schemes, DeclareBulkAsTheBindingsDo) {
   for (const Scheme& scheme : every_scheme()) {
     EXPECT_EQ(scheme.bulk, !scheme.whole_frames && scheme.name != "preempt-plain") << scheme.name;
@@ -246,7 +246,7 @@ TEST(ReplayPlan, FewerServersThanWorkersAreTheBottleneck) {
   EXPECT_DOUBLE_EQ(one_way_s(1000, 100, 2, 4), 10);
 }
 
-// What T* is for links that are alike: each link carries 2 (P - 1) / P of the bytes each way.
+// T* for equal links: each link carries 2 (P - 1) / P of the bytes in each direction.
 TEST(ReplayPlan, AmongWorkersThereIsOneWay) {
   EXPECT_DOUBLE_EQ(one_way_among_s(1000, 100, 4), 15);
   EXPECT_DOUBLE_EQ(one_way_among_s(1000, 100, 2), 10);
@@ -328,7 +328,7 @@ TEST(Pace, NeverEndsBeforeItsTimeAndCatchesUpAfterwards) {
   Pace pace;
   for (int i = 0; i < 20; ++i) pace.compute(500us);
   EXPECT_GE(std::chrono::steady_clock::now() - start, 10ms);
-  pace.compute(0ns);  // It is due already.
+  pace.compute(0ns);  // Due already.
   const std::vector<double> late = pace.lateness_us();
   EXPECT_TRUE(std::is_sorted(late.begin(), late.end()));
   for (const double one : late) EXPECT_GE(one, 0);

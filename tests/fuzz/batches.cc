@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes are mostly those of whole headers, since other messages are refused at once.
+// Most sizes are multiples of a header's size, since other messages are rejected immediately.
 #include "tests/fuzz/batches.h"
 
 namespace stretto::fuzz {
@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 constexpr std::size_t kMostPart = 40'000;
 
-// Lengths that add up, wherever the part has room for them.
+// Makes the lengths add up to the payload's size, if the part has room for them.
 void mend_lengths(std::span<std::byte> payloads, std::size_t frames) {
   if (frames < 2 || payloads.size() < frames * kLengthBytes) return;
   std::size_t left = payloads.size() - frames * kLengthBytes;

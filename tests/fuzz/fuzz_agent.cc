@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent of the launcher's says: noise of a login shell, a greeting, frames. Input: bytes as
-// they come, cut into pieces as the first byte says.
+// Output of a launcher's agent: noise of a login shell, a greeting, frames. Input: a flag, a piece
+// size, then the bytes, which are fed in pieces of that size.
 #include <algorithm>
 #include <string>
 

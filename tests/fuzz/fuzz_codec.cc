@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an encoded part, for any codec: what check_encoded accepts is decoded without a step
-// outside, the same at every processor level; and rules for codecs as any text.
-// Input: the codec, its numbers, how many elements, then the payload (or, for codec 8, a text).
+// Any bytes as an encoded part, for any codec: a part that check_encoded accepts is decoded within
+// bounds, with the same result at every processor level. Also any text as codec rules.
+// Input: the codec, its parameters, the element count, then the payload (or, for codec 8, a text).
 #include <cmath>
 #include <cstring>
 #include <vector>

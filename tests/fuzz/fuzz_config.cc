@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process is told as text: the environment, addresses, the launcher's command line and host
-// files. Input: a line each, NAME=VALUE for the environment, the rest words of the command line; a
-// word may name a file, whose text is all the lines.
+// Text input of a process: the environment, addresses, the launcher's command line and host files.
+// Input: lines, NAME=VALUE for the environment, otherwise words of the command line; a word may
+// name a file, whose text is all the lines.
 #include <map>
 #include <string>
 #include <string_view>
@@ -98,14 +98,14 @@ void check_plan(const launch::Plan& plan) {
   for (const std::size_t site : placement->site_of) STRETTO_CHECK(site < placement->sites.size());
 }
 
-// What --print k8s writes, or why not.
+// The manifests of --print k8s, or the reason why there are none.
 void check_manifests(const launch::Plan& plan) {
   if (plan.workers > 64 || plan.servers > 64) return;  // Their number changes a few digits only.
   const Result<std::string> text = launch::manifests(plan, "token");
   STRETTO_CHECK(text.ok() ? !text->empty() : text.status().code() == Code::kInvalidArgument);
 }
 
-// A shell's words, and what Slurm writes about nodes.
+// Shell words, and node lists of Slurm.
 void check_words(const std::string& text) {
   const Result<std::vector<std::string>> again = launch::shell_words(launch::shell_quoted(text));
   STRETTO_CHECK(again.ok() && again->size() == 1 && again->front() == text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any 128 bytes as a frame's header: wire::decode accepts only what later code may rely on.
-// Input: a mask of what is made valid, the length that the transport reports, the header.
+// Any 128 bytes as a frame header: wire::decode accepts only headers that later code can rely on.
+// Input: a mask of the fields made valid, the length that the transport reports, the header.
 #include <cstring>
 
 #include "common/check.h"
@@ -59,7 +59,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const unsigned valid = input.byte();
   const std::size_t payload_bytes = input.take<std::uint32_t>();
-  // A header may lie at any address: at an odd one in memory of just its size.
+  // A header may lie at any address: here an odd one, in memory of exactly its size.
   std::array<std::byte, wire::kHeaderBytes + 1> memory{};
   const wire::HeaderBytes bytes = header_from(input, valid, payload_bytes);
   std::memcpy(memory.data() + 1, bytes.data(), bytes.size());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages as a peer may send them: what is_frame_or_batch() lets through is a frame, or a batch
-// whose frames lie inside it, each delivered once and byte by byte; what FrameBatch puts together
-// comes apart as it was; and what is made of a connection's bytes does not depend on the pieces
-// that they come in. Input: a mask, then messages. Each is a number of parts, then for each its
-// size and its bytes.
+// Messages from any peer. A message that is_frame_or_batch() accepts is a frame, or a batch whose
+// frames lie inside it, each delivered once, byte for byte. A batch of FrameBatch is unpacked into
+// the same frames. The parsed messages do not depend on how the byte stream is cut. Input: a mask,
+// then messages: the number of parts, then size and bytes of each.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -18,7 +17,7 @@ namespace {
 
 using tcp::MessageParser;
 
-// A message of any parts: of two, what is_frame_or_batch() lets through is frames.
+// A message of any parts; if it has two and is_frame_or_batch() accepts it, they hold frames.
 void read_message(fuzz::Input& input, unsigned valid, std::size_t most_bytes) {
   const std::vector<Buffer> parts = fuzz::take_parts(input, valid);
   if (parts.size() != 2) return;
@@ -29,11 +28,11 @@ void read_message(fuzz::Input& input, unsigned valid, std::size_t most_bytes) {
                             most_bytes);
 }
 
-// What FrameBatch makes of these frames is read as the same frames.
+// A batch that FrameBatch makes is unpacked into the same frames.
 void read_ours(fuzz::Input& input) {
   FrameBatch batch(input.flag());
   const std::vector<Buffer> sent = fuzz::fill_batch(input, batch);
-  if (sent.size() < 2) return;  // It leaves as a frame of its own.
+  if (sent.size() < 2) return;  // A single frame is not batched.
   Buffer headers = Buffer::allocate(batch.headers_bytes());
   Buffer part = Buffer::allocate(batch.payloads_bytes());
   batch.write_headers(headers.writable());
@@ -43,14 +42,14 @@ void read_ours(fuzz::Input& input) {
   fuzz::check_equal(sent, fuzz::take_payloads(frames, headers.bytes(), part.size(), kLeastAlone));
 }
 
-/// What was made of a connection's bytes.
+/// The messages parsed from a connection's bytes.
 struct Made {
   std::vector<MessageParser::Got> got;
   std::vector<std::string> payloads;
   friend bool operator==(const Made&, const Made&) = default;
 };
 
-// `piece` bytes at a time, from memory of just their size.
+// Parses `piece` bytes at a time, each from memory of exactly its size.
 Made take_connection(std::span<const std::byte> bytes, std::size_t piece) {
   constexpr std::size_t kMostPayload = 20'000;
   Made made;

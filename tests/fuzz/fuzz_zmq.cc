@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of any parts over sockets of libzmq: MessageReader names the shape of each, once and in
-// their order, and what it lets through is a frame or a batch; what send_batch() sends comes apart
-// as it was. Input: a mask, then messages as for fuzz_tcp.
+// Messages of any parts over libzmq sockets: MessageReader reports the shape of each, once and in
+// order; an accepted message is a frame or a batch. A batch of send_batch() is unpacked into the
+// same frames. Input: a mask, then messages as for fuzz_tcp.
 #include <memory>
 #include <vector>
 
@@ -58,7 +58,7 @@ void send(ZmqSocket& socket, const std::vector<Buffer>& parts) {
   }
 }
 
-// The payloads of a message that came.
+// The payloads of a received message.
 std::vector<Buffer> payloads_of(zmq::ReceivedMessage& in, std::size_t most_bytes) {
   const std::span<const std::byte> headers = in.header.bytes();
   return fuzz::take_payloads(zmq::frames_of(in), headers, in.payload.bytes().size(), most_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Input: a fuzzer's bytes, read from the front as numbers, choices and texts, so that a corpus file
-// can be written by hand. What is read past the end is zero: every input is a whole program.
+// can be written by hand. Bytes past the end read as zero: every input is a complete program.
 #pragma once
 
 #include <algorithm>
@@ -34,18 +34,18 @@ class Input {
   /// 0 to n - 1, from one byte; n is at most 256.
   std::size_t below(std::size_t n) { return byte() % n; }
   bool flag() { return (byte() & 1) != 0; }
-  /// True once in `n`, and never at the input's end: for what should be rare.
+  /// True once in `n`, and never at the input's end: for rare cases.
   bool rarely(std::size_t n) { return below(n) == n - 1; }
   /// Mostly a small number; sometimes any.
   std::uint64_t number() { return rarely(16) ? take<std::uint64_t>() : below(8); }
   std::uint32_t small() { return static_cast<std::uint32_t>(number()); }
 
-  /// As many bytes as the next one says.
+  /// The next byte is the length of the text.
   std::string text() {
     const auto bytes = next(byte());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  /// `size` bytes, in memory of just that size; those beyond the input are zero.
+  /// `size` bytes, in memory of exactly that size; bytes beyond the input are zero.
   Buffer payload(std::size_t size) {
     Buffer buffer = Buffer::allocate(size);
     std::ranges::fill(buffer.writable(), std::byte{0});

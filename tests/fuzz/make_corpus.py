@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds that fuzzing starts from: tests/fuzz/corpus/NAME/seed-* for fuzz_NAME.
+"""Writes the seed inputs of fuzzing: tests/fuzz/corpus/NAME/seed-* for fuzz_NAME.
 
-Each seed takes one path deep into the code. Files of other names in those folders are inputs that
-once showed a bug, or that the fuzzer found worth keeping; they are left alone. The inputs are
-programs: every choice is a byte (below(n) is the byte modulo n), numbers are little-endian, and
-what is missing at the end is zero. The actions' numbers are those of act() in the target's source.
+Each seed takes one path deep into the code. Files of other names in those folders, which are not
+changed, are inputs that once showed a bug or that the fuzzer kept. The inputs are programs: every
+choice is a byte (below(n) is the byte modulo n), numbers are little-endian, and missing bytes at
+the end are zero. act() in the target's source defines the numbers of actions.
 """
 
 import io
@@ -28,7 +28,7 @@ def header(kind, *, dtype=0, flags=0, key=(0, 0), size=0, version=0, sequence=1)
 
 
 def frames():
-    """A mask of what is made valid, the length that came, a header."""
+    """A mask of the fields made valid, the length received, a header."""
 
     def frame(valid, size, bytes_of_header):
         return bytes([valid]) + struct.pack("<I", size) + bytes_of_header
@@ -56,8 +56,8 @@ def frames():
 
 
 def batches():
-    """A mask (1 bytes of a connection, 2 lengths made right, 4 a small limit, 8 our own frames),
-    then messages of parts: size, whether it is in headers, bytes; or the bytes."""
+    """A mask (1 bytes of a connection, 2 valid lengths, 4 a small limit, 8 our own frames), then
+    messages of parts: size, whether its unit is headers, bytes; or the bytes of a connection."""
 
     def message(*parts):
         out = bytes([len(parts) - 1])
@@ -93,7 +93,7 @@ def batches():
 
 
 def routed_batches():
-    """As batches(), but for connections; each also to a ROUTER, whose messages begin with an id."""
+    """batches() without connections; each also for a ROUTER, whose messages begin with an id."""
     for name, content in batches():
         if not content[0] & 1:
             yield name, content
@@ -143,7 +143,7 @@ def controls():
         yield f"made-{body}", bytes([1, body]) + bytes(range(1, 60))
 
 
-# Actions of fuzz_session; each is followed by the time that passes, in steps of 4 us.
+# Actions of fuzz_session; each is followed by a delay in steps of 4 us.
 WAIT = 255
 
 
@@ -157,7 +157,7 @@ def connect(to_shard):
 
 
 def push(line, *, tensor=0, part=0, version=1, flags=1, dtype=0, size=0, fill=7):
-    """`size` is an index into send_data()'s sizes, of which the first is a whole part."""
+    """`size` is an index into send_data()'s sizes; size 0 is a whole part."""
     body = [4, line, 1, 0, tensor, 0, part, 0, version, 0, 0, 0, 0, 0, flags, 0, dtype, size]
     return bytes(body) + bytes([fill]) * 64 + bytes([0, WAIT])
 
@@ -168,7 +168,7 @@ def pull(line, *, tensor=0, part=0, version=1):
 
 
 def spec(name=0, elements=0, mode=0, rule=0):
-    """spec_from(): f32, with usual numbers for the rule."""
+    """spec_from(): f32, with common parameters of the rule."""
     return bytes([0, name, 0, 0, 0, elements, 0, mode, 0, rule, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2])
 
 
@@ -177,7 +177,7 @@ def control(line, body, *fields):
 
 
 def passing(step, deaf=None):
-    """Some time, from which the peer takes nothing any more, or takes everything again."""
+    """A delay; with `deaf`, the peer first stops reading (1) or reads everything again (0)."""
     return bytes([10, 0, step, WAIT] if deaf is None else [10, 3, int(deaf), step, WAIT])
 
 
@@ -234,12 +234,12 @@ def begin(tensor, kind):
 
 
 def answer(peer, *, done=False, line=0, size=1):
-    """The value that was asked for, of the size of the share."""
+    """The requested value, of the size of the contribution."""
     return bytes([5, peer, line, 3 if done else 0, 0, 0, 0, 0, 0, 0, 0, size]) + bytes(70) + b"\xff"
 
 
 def workers():
-    """What is not done honestly (a mask), then actions."""
+    """A mask of the dishonest steps, then actions."""
     honest = b"\0"
     yield "push-pull", honest + worker_declare() + begin(0, 2) + answer(1) + answer(2) + answer(1)
     yield "push", honest + worker_declare() + begin(0, 0) + answer(1, done=True) + begin(0, 0)
@@ -282,7 +282,7 @@ def call_frame(other, kind, *, up=True, number=2, root=0, elements=0, block=0, a
 
 
 def amongs():
-    """What the other workers do not do honestly (a mask), then actions."""
+    """A mask of the other workers' dishonest steps, then actions."""
 
     def declare(exchange, *, name=0, elements=0, rule=0, ordered=0):
         return bytes([0, name, elements, rule, ordered, exchange, WAIT])
@@ -378,8 +378,8 @@ def configs():
 
 
 def codecs():
-    """The codec less one, k less one, levels, norm, elements, whether the length is made right,
-    the payload; or 7 and rules."""
+    """The codec - 1, k - 1, levels, norm, elements, whether the length is made valid, the payload;
+    or 7 and rules."""
 
     def part(codec, k, count, payload, right=1, levels=0, norm=0):
         return (bytes([codec - 1, k - 1, levels, norm]) + struct.pack("<H", count)
@@ -401,7 +401,7 @@ def codecs():
 
 
 def agents():
-    """Whether the greeting has been, the size of pieces less one, and what arrives."""
+    """Whether the greeting has been received, the size of pieces - 1, and the received bytes."""
 
     def agent_frame(kind, *texts, number=0, detail=0, member=0):
         body = struct.pack("<BBIqI", kind, detail, member, number, len(texts))
@@ -423,7 +423,7 @@ def agents():
 
 
 def crc32c(data):
-    """As the C++ code's, a bit at a time, and masked as TFRecord does."""
+    """The CRC-32C of the C++ code, computed bit by bit, and masked as in TFRecord."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte
@@ -434,7 +434,7 @@ def crc32c(data):
 
 
 def records():
-    """Whether it is a tar file, whether there is a limit (and which), the file."""
+    """Whether the file is a tar archive, whether a limit follows, the limit, the file."""
 
     def tfrecord(payload):
         length = struct.pack("<Q", len(payload))
@@ -464,7 +464,7 @@ def records():
 
 
 def checkpoints():
-    """A manifest's JSON; an index, and the entries that it is of: those of the golden ones."""
+    """A manifest's JSON; or an index and its entries. Both are from the golden checkpoints."""
     golden = CORPUS.parent.parent / "checkpoint" / "golden"
     for manifest in sorted(golden.glob("ckpt-1/MANIFEST")):
         body = manifest.read_bytes().split(b"\n", 1)[1]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each message that has fields worth bending.
+// One function for each message that has fields worth changing.
 #include "tests/fuzz/messages.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace stretto::fuzz {
 namespace {
 
-constexpr std::size_t kBodies = 38;  // With none.
+constexpr std::size_t kBodies = 38;  // Including no body.
 
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
@@ -103,8 +103,7 @@ void fill(wire::Declared& declared, Input& input) {
   }
 }
 
-// Of newcomers, and of a session that goes on over a new link.
-// False: it is about none.
+// Messages of checkpoints, joins and resumed sessions. False: `body` is none of these.
 bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, Input& input) {
   if (body == wire::Control::kCheckpointCut) {
     wire::CheckpointCut& cut = *message.mutable_checkpoint_cut();
@@ -257,7 +256,7 @@ void fill(wire::Steer& steer, Input& input) {
   steer.set_cancelled(input.flag());
 }
 
-// Of those who trace, and who look on.
+// Messages of traces and of observers.
 void fill_of_traces(wire::Control& message, wire::Control::BodyCase body, Input& input) {
   if (body == wire::Control::kTraceCommand) {
     wire::TraceCommand& command = *message.mutable_trace_command();
@@ -288,7 +287,7 @@ void fill_of_traces(wire::Control& message, wire::Control::BodyCase body, Input&
   }
 }
 
-// Of what update rules remember.
+// Messages of optimizer state.
 void fill_of_states(wire::Control& message, wire::Control::BodyCase body, Input& input) {
   if (body == wire::Control::kStateRequest) {
     wire::StateRequest& request = *message.mutable_state_request();
@@ -353,7 +352,7 @@ wire::TensorSpec spec_from(Input& input) {
   return spec;
 }
 
-// What a heartbeat says for those who look on.
+// The parts of a heartbeat that are only displayed.
 void fill_of_sights(wire::Heartbeat& beat, Input& input) {
   if (input.flag()) beat.set_waits_in(input.text());
   if (input.flag()) beat.set_elsewhere(input.text());
@@ -405,7 +404,7 @@ void fill(wire::Heartbeat& beat, Input& input) {
   fill_of_sights(beat, input);
 }
 
-// Of those who sit out.
+// Messages of paused workers.
 void fill_of_empty_shares(wire::Control& message, wire::Control::BodyCase body, Input& input) {
   if (body == wire::Control::kSitOut) {
     message.mutable_sit_out()->set_number(input.small());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control messages made from a fuzzer's input: well-formed bytes, with fields that may say
-// anything.
+// Control messages made from a fuzzer's input: well-formed bytes, with any values in fields.
 #pragma once
 
 #include <string>
@@ -14,16 +13,16 @@ namespace stretto::fuzz {
 
 inline constexpr std::uint32_t kPartBytes = 64;
 
-/// A message's bytes, whatever is wrong with it.
+/// The encoded message, valid or not.
 Buffer bytes_of(const wire::Control& message);
-/// A message of ours as Protobuf has it, to be bent.
+/// One of our messages in its Protobuf form, whose fields a target then changes.
 wire::Control to_bend(const control::Message& message);
 
 /// A message of any type, or with no body at all.
 wire::Control control_from(Input& input);
-/// Mostly a tensor that can be declared; its name is one of few, so that they meet.
+/// Mostly a valid declaration, with one of a few names, so that declarations collide.
 wire::TensorSpec spec_from(Input& input);
-/// Settings that make sense, for a job in virtual time.
+/// Valid settings for a job in virtual time.
 JobSettings job_settings();
 
 }  // namespace stretto::fuzz

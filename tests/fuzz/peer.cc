@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer's bookkeeping, and the ways in which it lies.
+// The peer's bookkeeping, and the invalid fields of its frames.
 #include "tests/fuzz/peer.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostAsked = 16;
 constexpr std::size_t kMostLines = 64;
 
-// Looks at every byte, as a network card would: memory that was given back too early is found.
+// Reads every byte, as a network card would, so that a use after release is detected.
 std::uint8_t look_at(std::span<const std::byte> bytes) {
   std::uint8_t sum = 0;
   for (const std::byte b : bytes) sum = static_cast<std::uint8_t>(sum ^ static_cast<unsigned>(b));

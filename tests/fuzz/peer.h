@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peer: one endpoint of the simulated network that a fuzzer's input plays. It knows the protocol
-// well enough to get deep: what it sends is numbered and credited rightly unless the input says
-// otherwise.
+// Peer: an endpoint of the simulated network that a fuzzer's input controls. It follows the
+// protocol far enough to reach deep code: sequence numbers and credits of its frames are right
+// unless the input changes them.
 #pragma once
 
 #include <deque>
@@ -20,21 +20,21 @@ namespace stretto::fuzz {
 /// Thread: the simulation's.
 class Peer final : public Transport::Sink {
  public:
-  /// One link of the peer's, and what it must count to be believed there.
+  /// One link of the peer's, with the counters that make its frames valid.
   struct Line {
     LinkId link = 0;
-    NodeId sender = 0;              ///< Who it says it is.
+    NodeId sender = 0;              ///< The member id that the peer claims.
     std::uint64_t sequence = 0;     ///< Frames sent,
     std::uint64_t pushes = 0;       ///< pushes among them,
-    std::uint64_t pushes_in = 0;    ///< pushes that came,
-    std::uint64_t taken_bytes = 0;  ///< and bytes of data that came.
+    std::uint64_t pushes_in = 0;    ///< pushes received,
+    std::uint64_t taken_bytes = 0;  ///< and bytes of data received.
     std::uint64_t frames_in = 0;
     bool open = true;
     bool welcomed = false;
-    bool in_roster = false;               ///< A roster came: the job has begun.
-    std::deque<wire::Header> asked = {};  ///< The latest pushes and pulls that came.
+    bool in_roster = false;               ///< A roster was received: the job has begun.
+    std::deque<wire::Header> asked = {};  ///< The latest received pushes and pulls.
   };
-  /// Called for each control message that comes.
+  /// Called for each received control message.
   using OnControl = std::function<void(Line& line, const control::Message& message)>;
 
   Peer(sim::SimNetwork& network, const Clock& clock, std::string name);
@@ -44,25 +44,25 @@ class Peer final : public Transport::Sink {
   void on_control(OnControl then) { then_ = std::move(then); }
   void poll() { transport_->poll(*this, Duration::zero()); }
   bool due() const { return next_due() <= clock_.now(); }
-  /// When something arrives that it takes.
+  /// When the next frame arrives that the peer reads.
   Time next_due() const { return deaf_ ? Time::max() : network_.next_arrival(name_); }
-  /// A deaf peer takes nothing: what is sent to it piles up.
+  /// A deaf peer reads nothing: frames for it pile up.
   void set_deaf(bool deaf) { deaf_ = deaf; }
 
   Line& connect(const std::string& address);
   std::vector<std::unique_ptr<Line>>& lines() { return lines_; }
-  /// One of the lines, by the input's choice; null if there is none yet.
+  /// One of the lines, chosen by the input; null if there is none yet.
   Line* line_from(Input& input);
 
-  /// Sends, with everything in the header that counts made right.
+  /// Sends, after filling in all counters of the header.
   bool send(Line& line, wire::Header header, const Buffer& payload);
   bool send_control(Line& line, const wire::Control& message);
   bool send_control(Line& line, const control::Message& message);
-  /// The same, with the fields that the input chooses to be wrong.
+  /// Like send(), but with wrong values in the fields that the input chooses.
   void send_bent(Line& line, wire::Header header, const Buffer& payload, Input& input);
   void close(Line& line);
 
-  /// Links over which the scheduler or a shard has let this peer in.
+  /// The number of links over which the scheduler or a shard has accepted this peer.
   std::size_t welcomes() const;
 
  private:
@@ -83,7 +83,7 @@ class Peer final : public Transport::Sink {
   bool deaf_ = false;
 };
 
-/// Fails the run: an input has shown that something promised does not hold.
+/// Fails the run unless `holds`: the input has violated a guarantee.
 void require(bool holds, const char* what);
 
 }  // namespace stretto::fuzz

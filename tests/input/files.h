@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files for the reader's tests: a folder that goes away with the test, samples whose bytes tell
-// which they are, and archives as other programs write them.
+// Files for the reader's tests: a folder that is removed with the test, samples whose bytes
+// identify them, and archives as other programs write them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// All that a reader tells until its end.
+/// All results of a reader until its end.
 struct Told {
   std::vector<std::string> samples;
   std::vector<std::uint64_t> numbers;

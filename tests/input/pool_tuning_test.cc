@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decode pool's tuner in a reader, in virtual time: which waiting is put down to the pool, and
-// who turns its threads.
+// The decode pool's tuner in a reader, in virtual time: which waits count as the pool's, and
+// whether the tuner or the user sets its threads.
 #include "input/tuning/pool_tuning.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ void stall(Meter& meter, Duration time) {
   meter.goes_on(Time(1s) + time);
 }
 
-/// A pool whose threads decode a thousand samples a second each, and never have enough.
+/// A pool that is always too slow: each thread decodes a thousand samples a second.
 void serve(PoolTuning& pool, Meter& meter, Duration time) {
   const double seconds = std::chrono::duration<double>(time).count();
   for (int i = 0; i < static_cast<int>(1000 * pool.threads() * seconds); ++i) pool.decoded(1ms);
@@ -57,7 +57,7 @@ TEST(PoolTuning, WaitingForReadsIsNoReason) {
   PoolTuning pool(options_with(true), meter);
   pool.begin(now);
   for (int window = 0; window < 100; ++window) {
-    serve(pool, meter, pool.due() - now);  // It waits while the pool is idle.
+    serve(pool, meter, pool.due() - now);  // The consumer waits while the pool is idle.
     now = pool.due();
     pool.busy(now, true);
     pool.busy(now, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader as a whole: every format by every backend, the epoch contract over ranks, resuming,
-// and knobs turned at random while it reads.
+// The reader as a whole: every format with every backend, the epoch contract over ranks, resuming,
+// and knobs changed at random during reads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ using testing::text_of;
 using testing::tf_records;
 using testing::Told;
 
-// Three files, 300 samples of sizes from nothing to some blocks, whatever the format.
+// Three files with 300 samples, from empty ones to several blocks, in any format.
 struct DataSet {
   std::vector<std::string> paths;
   std::vector<std::string> samples;

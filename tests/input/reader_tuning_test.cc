@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner in a reader, in virtual time: windows are taken when they are due, knobs are turned,
-// and left alone once the user has turned them.
+// The tuner in a reader, in virtual time: it measures windows when they are due, turns knobs, and
+// stops once the user has turned them.
 #include "input/tuning/reader_tuning.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace stretto::input {
 namespace {
 
-// A device with four channels: `depth` up to 4 helps, and large reads do.
+// A device with four channels: a `depth` up to 4 helps, and so do large reads.
 void serve(Meter& meter, const Controls& controls, Time now, Duration time) {
   const double read_bytes = controls.read_bytes.load();
   const double latency_s = 1e-3 + read_bytes / 200e6;
@@ -70,7 +70,7 @@ class LimitedTuning : public ::testing::Test {
     feed_->delivered(1);
     account_.totals(now_);
   }
-  /// The limit comes as others set it.
+  /// Sets a new limit, as the scheduler does.
   void obey(std::uint64_t bytes) {
     account_.set_limit(bytes);
     tuning_.obey(now_);

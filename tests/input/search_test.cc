@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a search goes next, on surfaces that are formulas without noise.
+// The steps of a search, on surfaces that are formulas without noise.
 #include "input/tuning/search.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_F(SearchTest, DiagonalsFollowTheEdgeOfTheMemory) {
   TunerLimits limits;
   limits.memory_bytes = 2 << 20;
   grid_ = Grid(limits);
-  // Every request costs: of two MiB in flight larger reads are better.
+  // Every request has a cost: with two MiB in flight, larger reads are better.
   surface_ = [](Knobs knobs) {
     return static_cast<double>(bytes_in_flight(knobs)) / (1e-3 + knobs.read_bytes / 1e9) *
            std::min(1.0, 4.0 / knobs.depth);

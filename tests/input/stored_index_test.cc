@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that are kept: used where they are right, and as good as absent where they are not.
+// Stored indexes: valid ones are used, and invalid ones are ignored.
 #include "input/formats/stored_index.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(StoredIndex, HoldsForOneKeyOnly) {
   }
 }
 
-// Its extents follow the rules of an earlier release, and its checksum is right.
+// The checksum of this index is right, but its extents follow the rules of an earlier release.
 TEST(StoredIndex, IndexOfEarlierReleaseIsRefused) {
   std::string earlier = encode_index(some_key(), kExtents);
   earlier[std::string_view("stretto-index-").size()] = '2';
@@ -86,7 +86,7 @@ TEST(StoredIndex, ExtentsLargerThanASampleMayBeAreRefused) {
   EXPECT_EQ(decode_index(key, encode_index(key, {{0, 4 << 20}})).status().code(), Code::kMalformed);
 }
 
-/// A data set of one file that is large enough, and a folder for its index.
+/// A data set of one file that is large enough to be indexed, and a folder for its index.
 class KeptTest : public ::testing::Test {
  protected:
   KeptTest() { write(10); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tar shards: names long and short, samples put together, and archives gone wrong.
+// tar shards: short and long names, files grouped into samples, and damaged archives.
 #include "input/formats/tar.h"
 
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST(Tar, UnrelatedFilesSplitNoSample) {
             std::vector<std::string>{"a/1 jpg=J cls=1"});
 }
 
-// Of three samples the second has lost the header of one of its three files.
+// The second of three samples has lost the header of one of its three files.
 TEST(Tar, ASampleThatLostAFileIsLeftOut) {
   const std::vector<std::string> names = {"jpg", "txt", "cls"};
   for (std::size_t lost = 0; lost < 3; ++lost) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecord: the checksum against published values, and files gone wrong in each way.
+// TFRecord: the checksum against published values, and files damaged in each way.
 #include "input/formats/tfrecord.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<Extent> scan(const std::string& file, std::uint64_t limit = kRecordL
   return *scan_tfrecord(source, limit);
 }
 
-// Payloads, and "!" with the cause of each error.
+// The payloads; for each error "!" and its cause.
 std::vector<std::string> read_tfrecord(const std::string& file,
                                        std::uint64_t limit = kRecordLimit) {
   std::vector<std::string> all;

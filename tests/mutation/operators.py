@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small changes that mutation testing makes to a line of code: which there are, for C++ and
-Python. A line is given twice, as it stands and with comments and strings blanked, so that only code
-is changed. Left alone are assertions, which are checks themselves, preprocessor lines, imports,
-named constants (4097 for 4096 in a limit is as good a choice), and what only declares.
+"""The operators of mutation testing for a line of C++ or Python. Each line is passed twice,
+unchanged and with comments and strings blanked, so that only code changes. No operator changes
+assertions, which are checks themselves, preprocessor lines, imports, named constants (4097 for 4096
+in a limit is as good a choice), or declarations.
 """
 
 import io
@@ -10,7 +10,7 @@ import re
 import tokenize
 
 # (name, pattern, replacement): each match in a line's code is one mutant. Clang-format and PEP 8
-# put blanks around binary operators, which tells `a < b` from `vector<int>`.
+# put blanks around binary operators, which distinguishes `a < b` from `vector<int>`.
 SHARED = (
     ("comparison", r"(?<= )<=(?= )", "<"),
     ("comparison", r"(?<= )>=(?= )", ">"),
@@ -41,7 +41,7 @@ PYTHON = SHARED + (
     ("truth", r"\bFalse\b", "True"),
     ("negated condition", r"(?<=\bif )(?=[^:]+:$)", None),
 )
-# What no mutant touches: checks of our own, and lines that are no behaviour.
+# Lines without mutants: checks of our own, and lines without behaviour.
 CPP_LEFT = re.compile(r"^\s*(#|assert\(|STRETTO_CHECK|static_assert|namespace|using |"
                       r"template|friend |class |enum )"
                       r"|\barray<|\boperator\b|\bconstexpr\b.* k[A-Z]\w*\b")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs drawn mutants against the tests, one after another, and says which of them live. The
-checkout that it stands in is edited and put back, so give it one of its own:
+"""Runs drawn mutants against the tests, one after another, and reports the survivors. It edits and
+restores its own checkout, so give it a separate one:
 
     git worktree add ../mutants && cd ../mutants && cmake --preset dev
     python3 tests/mutation/run.py --build build-dev mutants.jsonl > results.jsonl
 
-Each mutant meets the tests of its folder first, then those of the folders that build on it. A
-failure counts if it comes twice, so that a test that fails on a busy machine finds nothing.
---order 3,7 runs these of each folder; otherwise the file's spares stand in for mutants that do not
-compile, or whose line is no longer in its file.
+Each mutant runs the tests of its folder first, then the tests of folders that build on it. A
+failure counts if it occurs twice, so that a test that fails on a busy machine finds nothing.
+--order 3,7 runs these mutants of each folder. Otherwise the file's spares replace mutants that do
+not compile, or whose line has gone from its file.
 """
 
 import argparse
@@ -22,18 +22,18 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What a bug may well be warned of, but does not depend on.
+# Warnings that mutants may cause, but that must not fail the build.
 LENIENT = " ".join(f'_Pragma("GCC diagnostic ignored \\"-W{name}\\"")' for name in (
     "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-function",
     "parentheses", "conversion", "sign-compare", "type-limits", "empty-body", "return-type")) + "\n"
-PATIENCE = 600  # Seconds for a program of tests; one that takes longer hangs, which is a failure.
+PATIENCE = 600  # Seconds for a program of tests; a program that takes longer hangs and fails.
 
 OUT_OF_TIME = "ran out of time"
 
 BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-top",
             "stretto-trace", "stretto-checkpoint", "stretto-bench", "hello", "bin/digits",
             "training", "reading", "coding")
-# What meets a mutant, by its folder: programs of unit tests, then scripts of whole processes.
+# The tests of a mutant, by its folder: programs of unit tests, then scripts of whole processes.
 PROGRAMS = {
     "server": ("test_server", "test_worker", "test_sim"),
     "input": ("test_input", "test_worker", "test_tools", "test_experiments"),
@@ -68,7 +68,7 @@ def folder_of(path):
 
 
 def _heed_interrupts():
-    """A shell has what it runs in the background ignore them, which tests of signals would see."""
+    """A shell makes background programs ignore interrupts, which tests of signals would notice."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -102,7 +102,7 @@ class Checkout:
         return process.returncode == 0, output
 
     def killer(self, folder, scripts):
-        """The tests that find the mutant now in the files: a name, or None."""
+        """The name of the test that finds the mutant now in the files, or None."""
         for program in PROGRAMS[folder]:
             if not self.make(program):
                 return "does not compile"
@@ -160,8 +160,8 @@ def _last_words(output):
 
 
 def place_of(mutant):
-    """The file and the index of the mutant's line: the nearest to where it was, or where code of
-    its folder has moved since, if it stands there once. None if it is gone."""
+    """The file and the index of the mutant's line: the nearest to its old position, or a unique
+    line in another file of its folder if code has moved. None if it is gone."""
     old = mutant["line"] - 1
     suffix = pathlib.Path(mutant["file"]).suffix
     found = {}
@@ -186,7 +186,7 @@ def planted(path, at, mutant):
 
 
 def judge(checkout, mutant, scripts):
-    """The mutant with what became of it."""
+    """The mutant with its outcome."""
     began = time.monotonic()
     place = place_of(mutant)
     if place is None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of every codec: what comes back is near enough, chance is fair, every processor level
-// gives the same bytes, and lengths and places from outside are checked.
+// Properties of every codec: decoded values are close enough, random rounding is unbiased, every
+// processor level gives the same bytes, and lengths and places from a peer are checked.
 #include "ops/codec.h"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ float largest(const Floats& numbers) {
   return size_of(*std::ranges::max_element(numbers, {}, size_of));
 }
 
-/// Numbers with all that is unusual among them.
+/// Numbers of which some have unusual values.
 Floats odd(std::size_t count, std::uint64_t seed) {
   Floats numbers = normal(count, seed);
   const float unusual[] = {0.0F, -0.0F, 1e-40F, -1e-40F, 3e38F, -3e38F, 1e-30F, 0.5F, -0.5F};
@@ -189,7 +189,7 @@ TEST(Codec, KIsAFractionBelowOneElseACount) {
   EXPECT_EQ(kept_of(spec("topk,k=1"), 0), 0U);
 }
 
-// More than half of places and numbers is more than all numbers.
+// With more than half of the elements, places and numbers take more bytes than all numbers.
 TEST(Codec, SendsPlainWhenEncodingWouldGrow) {
   const Floats numbers = odd(10, 1);
   for (const std::string_view text :
@@ -217,8 +217,7 @@ TEST(Codec, NoElementsAreNoTrouble) {
   }
 }
 
-/// The mean of what comes back over many streams, and how far a fair one may lie from the truth:
-/// five standard errors.
+/// The mean of decoded values over many streams is within five standard errors of the input.
 void expect_fair(std::string_view text, bool unbiased) {
   constexpr int kStreams = 4000;
   const CodecSpec s = spec(text);
@@ -319,7 +318,7 @@ TEST(Codec, PlacesFromOutsideAreChecked) {
 
 TEST(Codec, AnyBitsOfTheRightLengthAreSomeNumbers) {
   constexpr std::size_t kCount = 500;
-  constexpr std::size_t kGuards = 16;  // On either side.
+  constexpr std::size_t kGuards = 16;  // At each end.
   constexpr float kUntouched = -12345.0F;
   std::mt19937_64 random(4);
   for (const std::string_view text : kSpecs) {
@@ -327,7 +326,7 @@ TEST(Codec, AnyBitsOfTheRightLengthAreSomeNumbers) {
     const CodecSpec s = spec(text);
     Bytes bytes(encoded_bytes(s, kCount));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-    if (s.codec == Codec::kTopk) {  // Its places are no numbers: they must ascend.
+    if (s.codec == Codec::kTopk) {  // Its places are not arbitrary: they must ascend.
       const std::size_t places = bytes.size() / (sizeof(std::uint32_t) + sizeof(float));
       for (std::size_t i = 0; i < places; ++i) {
         const auto place = static_cast<std::uint32_t>(i * kCount / places);

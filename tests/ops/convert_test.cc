@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between f16, bf16 and f32: every 16-bit value, and every f32 at which rounding has to
-// decide, at every level.
+// Conversions between f16, bf16 and f32: every 16-bit value, and every f32 at a rounding boundary,
+// at every level.
 #include "ops/convert.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_P(ConvertTest, WidensEveryValueExactly) {
 }
 
 TEST_P(ConvertTest, BringsEveryValueBack) {
-  // A NaN comes back with its payload, but quiet.
+  // A NaN keeps its payload, but becomes quiet.
   const auto quiet = static_cast<std::uint16_t>(GetParam() == Dtype::kF16 ? 0x0200 : 0x0040);
   for (const Level level : all_levels()) {
     const auto back = narrowed(level, GetParam(), widened(level, GetParam(), all_halves()));
@@ -94,7 +94,7 @@ TEST_P(ConvertTest, RoundsToNearestEvenAtEveryBoundary) {
       numbers.push_back(-number);
     }
   }
-  // The last boundary is half a last place beyond the largest number, where Inf begins.
+  // The last boundary is half a unit in the last place above the largest number; Inf begins there.
   const double largest = type().value_of(static_cast<std::uint16_t>(type().infinity() - 1));
   const double before = type().value_of(static_cast<std::uint16_t>(type().infinity() - 2));
   const auto overflow = static_cast<float>(largest + (largest - before) / 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a part remembers: with error feedback nothing is lost, only late; momentum is Nesterov's.
+// A part's encoder: error feedback delays values but loses none; momentum is Nesterov's.
 #include "ops/feedback.h"
 
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// What is owed is rounded twice a round, by 2^-24 of it: the most that comes of that over 200
-// rounds of one encoder, and over 600 of three, is half of these. A lost or doubled element is 1e-3
-// or more even where the codec keeps all but 2^-11.
+// The error is rounded twice a round, by 2^-24 of it. Over 200 rounds of one encoder, and over 600
+// of three, that adds up to at most half of these bounds. A lost or doubled element is 1e-3 or more
+// even if the codec drops only 2^-11.
 constexpr double kRounding = 1e-5;
 constexpr double kRoundingOfThree = 6e-5;
 
-/// One part's worker and what its server makes of it.
+/// One encoder, and the decoded output of its peer.
 class Line {
  public:
   explicit Line(std::string_view text) : spec_(*codec_from(text)), encoder_(spec_, true) {}
@@ -34,7 +34,7 @@ class Line {
     return out;
   }
   PartEncoder& encoder() { return encoder_; }
-  /// The length of what is owed.
+  /// The Euclidean norm of the error.
   double owed() const {
     double sum = 0;
     for (const float x : encoder_.error()) sum += static_cast<double>(x) * static_cast<double>(x);
@@ -71,8 +71,8 @@ TEST_P(WithFeedback, SentPlusOwedEqualsInput) {
   }
 }
 
-// Two workers and their server: what has come back, what each worker owes and what the server owes
-// are together all that was given.
+// Two workers and their server: the decoded values and the errors of all three encoders add up to
+// the input.
 TEST_P(WithFeedback, OnBothWaysTooAndNoDebtGrowsWithoutEnd) {
   constexpr std::size_t kCount = 700;
   constexpr int kRounds = 600;
@@ -81,7 +81,7 @@ TEST_P(WithFeedback, OnBothWaysTooAndNoDebtGrowsWithoutEnd) {
   std::mt19937_64 random(3);
   std::normal_distribution<float> normal;
   std::vector<double> missing(kCount);
-  double early = 0;  // The largest debts, of the first half of all rounds and of the second.
+  double early = 0;  // The largest error norms in the first and in the second half of the rounds.
   double late = 0;
   for (int round = 0; round < kRounds; ++round) {
     Floats sum(kCount);
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Codecs, WithFeedback,
                                          "dithering,k=4,partition=natural,ef=vanilla"));
 
 TEST(PartEncoder, MomentumIsNesterovs) {
-  Line line("topk,k=2,momentum=nesterov,mu=0.5");        // Both elements: nothing is lost.
+  Line line("topk,k=2,momentum=nesterov,mu=0.5");        // Both elements: no error.
   EXPECT_EQ(line.send({1, -2}), (Floats{1.5F, -3}));     // m = 1, 1 + 0.5 * 1
   EXPECT_EQ(line.send({1, 0}), (Floats{1.75F, -0.5F}));  // m = 1.5, -1
   line.encoder().reset();
@@ -147,7 +147,7 @@ TEST(PartEncoder, AnOverflowIsToldOnceAndNotOwed) {
   }
 }
 
-// A step between levels is a seventh of the largest element, and so is the most that is owed.
+// A step between levels is a seventh of the largest element, and so is the maximum error.
 TEST(PartEncoder, OfSevenLevelsOneIsOwedAtMost) {
   Line line("dithering,k=7,ef=vanilla");
   const Floats numbers = {1, 0.5F, -0.25F, 0.125F, -0.5F, 0.25F, 0.125F, -1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least, the greatest, the product and the bits of two arrays against a plain reference: every
-// level must give its bits for any values, any length and any alignment. (Sums: sum_test.cc.)
+// Minimum, maximum, product and bitwise operations of two arrays against a plain reference: every
+// level must give its bits for any values, length and alignment. (Sums: sum_test.cc.)
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +23,7 @@ std::vector<ReduceOp> reductions_of(Dtype dtype) {
   return defined;
 }
 
-/// As integers wrap around: in the unsigned type, which has no undefined overflow.
+/// Integers wrap around: computed in the unsigned type, which has no undefined overflow.
 template <std::integral T>
 T product_of(T x, T y) {
   return static_cast<T>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y));
@@ -33,7 +33,7 @@ T product_of(T x, T y) {
   return x * y;
 }
 
-/// Whether x comes before y on the way up. A NaN comes before all in either direction.
+/// Whether x is less than y. A NaN is before all numbers, for minimum and maximum alike.
 template <typename T>
 bool is_less(T x, T y) {
   if constexpr (std::floating_point<T>) {
@@ -99,7 +99,7 @@ Bytes reference(Dtype dtype, ReduceOp reduction, const Bytes& a, const Bytes& b)
   return bytes_of_all(out);
 }
 
-/// Zeros, ones, extremes, infinities and NaN, and what lies beside them, of either sign.
+/// Zeros, ones, extremes, infinities and NaN, and their neighbours, of either sign.
 Bytes special(Dtype dtype) {
   if (dtype >= Dtype::kI8) {
     Bytes bytes;
@@ -122,7 +122,7 @@ Bytes special(Dtype dtype) {
   return elements_of(dtype, numbers);
 }
 
-/// Each element of `a` beside each of it, as two arrays.
+/// All pairs of elements of `a`, as two arrays.
 std::array<Bytes, 2> pairs_of(Dtype dtype, const Bytes& a) {
   const std::size_t size = bytes_of(dtype);
   std::array<Bytes, 2> pairs;
@@ -225,7 +225,7 @@ TEST_P(ReductionTest, OfBitsIsOfIntegersOnly) {
   }
 }
 
-// The reference could be wrong in the same way as a kernel: these were worked out by hand.
+// The reference could have the same error as a kernel: these values were computed by hand.
 TEST(Reduction, OfHalvesIsIeee) {
   using Halves = std::vector<std::uint16_t>;
   const Halves a = {0x3c00, 0xbc00, 0x8000, 0x0000, 0x7e00, 0x4000, 0xfc00};

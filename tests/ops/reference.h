@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of ops/ compare with: element types written down a second time, as plainly as can
-// be and sharing nothing with the kernels. f16 and bf16 are a table of values to search.
+// The reference for tests of ops/: a second, plain implementation of the element types that shares
+// no code with the kernels. f16 and bf16 are a table of values to search.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,8 @@ class SmallFloat {
     return bits > 0x7fff ? -magnitude : magnitude;
   }
 
-  /// The nearest, to even bits if two are as near: the bits after the largest finite one are even
-  /// and stand for the next power of two, which is Inf.
+  /// Rounds to nearest, ties to even bits: the bits after the largest finite number are even and
+  /// stand for the next power of two, which is Inf.
   std::uint16_t nearest_to(double value) const {
     if (std::isnan(value)) return 0x7fff;
     const double magnitude = std::fabs(value);
@@ -74,10 +74,10 @@ class SmallFloat {
 
   int mantissa_bits_;
   int bias_;
-  std::vector<double> magnitudes_;  ///< By their bits, up to those of Inf.
+  std::vector<double> magnitudes_;  ///< Indexed by their bits, up to Inf.
 };
 
-/// kF16 or kBf16.
+/// `dtype` is kF16 or kBf16.
 inline const SmallFloat& small_float(Dtype dtype) {
   static const SmallFloat kF16(5, 10);
   static const SmallFloat kBf16(8, 7);
@@ -118,7 +118,7 @@ inline bool is_nan_at(Dtype dtype, std::span<const std::byte> bytes, std::size_t
   return !integer && std::isnan(number_at(dtype, bytes, index));
 }
 
-/// The first element that differs, NaN being equal to any NaN; or kNone.
+/// The index of the first element that differs, or kNone; all NaNs are equal.
 inline std::size_t first_difference(Dtype dtype, std::span<const std::byte> expected,
                                     std::span<const std::byte> found) {
   const std::size_t size = bytes_of(dtype);
@@ -129,7 +129,7 @@ inline std::size_t first_difference(Dtype dtype, std::span<const std::byte> expe
   return kNone;
 }
 
-/// Any bits at all.
+/// `count` random bytes, of any bit pattern.
 inline std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::byte> bytes(count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Update rules against their formulas, written down once more for single numbers in double.
+// Update rules against their formulas, implemented again for single numbers in double.
 #include "ops/update.h"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@ constexpr int kSteps = 20;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// One parameter and what a rule remembers of it.
+/// One parameter and its optimizer state.
 struct Cell {
   double w = 0;
   double first = 0;   ///< Velocity, or mean of gradients.
   double second = 0;  ///< Sum or mean of squares.
 };
 
-/// The formulas of update.h for step t (from 1), with g as the rule sees it.
+/// The formulas of update.h for step t (from 1), with g as the gradient that the rule gets.
 void reference_step(const RuleOptions& o, int t, double g, Cell& cell) {
   auto& [w, first, second] = cell;
   switch (o.rule) {
@@ -59,7 +59,7 @@ void reference_step(const RuleOptions& o, int t, double g, Cell& cell) {
   }
 }
 
-/// Half of the last place of a number of about `magnitude`, as elements are rounded to nearest.
+/// Half a unit in the last place of a number of about `magnitude`: the rounding error.
 double rounding_of(Dtype dtype, double magnitude) {
   const int mantissa_bits = dtype == Dtype::kF64   ? 52
                             : dtype == Dtype::kF32 ? 23
@@ -68,7 +68,7 @@ double rounding_of(Dtype dtype, double magnitude) {
   return std::ldexp(std::max(magnitude, 0x1p-14), -mantissa_bits - 1);
 }
 
-/// A rule in work beside its reference.
+/// A rule under test and its reference.
 class Pair {
  public:
   Pair(const RuleOptions& options, Dtype dtype, std::size_t elements)
@@ -93,8 +93,8 @@ class Pair {
       const double g = number_at(dtype_, gradient, i) * scale + used_decay * cell.w;
       const double old_w = cell.w;
       reference_step(options_, steps_, g, cell);
-      // One rounding to the element's type, and up to 20 in the arithmetic's, each relative to w
-      // or to what is added to it; memory adds up those of every step.
+      // One rounding to the element's type, and up to 20 in the arithmetic's, each relative to w or
+      // to a summand; optimizer state accumulates the roundings of every step.
       const double size = std::max({std::fabs(old_w), std::fabs(cell.w), 1.0});
       const Dtype arithmetic = dtype_ == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32;
       const double allowed =
@@ -103,7 +103,7 @@ class Pair {
     }
   }
 
-  /// As after reset(): the parameters stay.
+  /// After reset() the parameters keep their values.
   void reset() {
     rule_->reset();
     steps_ = 0;
@@ -331,7 +331,7 @@ TEST(MakeUpdateRule, RefusesMoreThanThereIsMemoryFor) {
 }
 
 TEST(MakeUpdateRule, TakesAsManyElementsAsAnAddressSpaceHolds) {
-  constexpr std::size_t kMost = PTRDIFF_MAX / sizeof(double);  // A sum has no memory of its own.
+  constexpr std::size_t kMost = PTRDIFF_MAX / sizeof(double);  // A sum has no state.
   EXPECT_TRUE(make_update_rule({.rule = Rule::kSum}, Dtype::kU8, kMost).ok());
   EXPECT_EQ(make_update_rule({.rule = Rule::kSum}, Dtype::kU8, kMost + 1).status().code(),
             Code::kResource);
@@ -354,7 +354,7 @@ TEST(UpdateRule, WithAnothersMemoryGoesOnAsThatOneToTheBit) {
       std::vector<std::byte> parameters(kCount * bytes_of(dtype));
       std::vector<std::byte> gradient(parameters.size());
       for (std::size_t i = bytes_of(dtype) - 1; i < gradient.size(); i += bytes_of(dtype)) {
-        gradient[i] = std::byte{0x3d};  // Sign and exponent: all of them are small.
+        gradient[i] = std::byte{0x3d};  // Sign and exponent: all values are small.
       }
       for (int step = 0; step < 3; ++step) first->apply(parameters, gradient, 1);
       const auto from = first->memory();

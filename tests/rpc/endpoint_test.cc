@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints as their users have them: on threads of their own, over the transports that this host
-// has. What they decide is tested without threads in node_test.cc.
+// Endpoints in ordinary use: on threads of their own, over the transports of this host.
+// node_test.cc tests their decisions without threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using fake::bytes;
 using fake::same;
 
-/// A server that listens, and a client that has connected to it, over the transport of the name.
+/// A listening server, and a client that has connected to it, over the transport of the parameter.
 class EndpointTest : public testing::TestWithParam<const char*> {
  protected:
   static Options options() { return {.token = "secret", .transport = GetParam()}; }
@@ -166,7 +166,7 @@ TEST_P(EndpointTest, ATimeoutEndsACallAndTheHandlerCanSeeIt) {
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_THAT(status.text(), HasSubstr("method 'keep' gave no answer within 0.02 s"));
   came_.wait();
-  // The far end is told before anything that is called later.
+  // The peer receives the cancellation before any later call.
   EXPECT_TRUE(client_.call(peer_, "echo", {}).wait().ok());
   EXPECT_FALSE(kept_->wanted());
   kept_->send("too late");
@@ -185,7 +185,7 @@ TEST_P(EndpointTest, CancellingEndsACallAtOnce) {
 TEST_P(EndpointTest, ALostPeerEndsItsCalls) {
   const Call call = client_.call(peer_, "keep", {});
   came_.wait();
-  server_.disconnect(Peer(999));  // Nobody.
+  server_.disconnect(Peer(999));  // An unknown peer.
   {
     const Endpoint gone = std::move(server_);
   }
@@ -210,7 +210,7 @@ TEST_P(EndpointTest, AClosedEndpointEndsItsCallsAndTakesNone) {
   kept_->send("to nobody");
 }
 
-// Its memory stays until it is destroyed; its peers hear of the end before that.
+// Its memory stays until it is destroyed; its peers are notified of the end at close().
 TEST_P(EndpointTest, AClosedEndpointIsLostToItsPeers) {
   ASSERT_TRUE(client_.call(peer_, "echo", {}).wait().ok());
   server_.close();
@@ -218,7 +218,7 @@ TEST_P(EndpointTest, AClosedEndpointIsLostToItsPeers) {
   EXPECT_EQ(status.code(), Code::kPeerLost) << status.text();
 }
 
-// The last copy may end on a thread of the transport's, while the endpoint is being destroyed.
+// The last copy may end on a thread of the transport, during the endpoint's destruction.
 TEST_P(EndpointTest, LentBytesOwnerMayUseEndingEndpoint) {
   const std::vector<std::byte> lent = bytes(5'000'001, 1);
   std::atomic<int> given_back{0};
@@ -279,7 +279,7 @@ TEST_P(EndpointTest, ConnectingBeforeTheOtherListensTriesAgain) {
   const std::string host_port = address->substr(0, address->find(';'));
   const auto port =
       static_cast<std::uint16_t>(std::stoi(host_port.substr(host_port.find(':') + 1)));
-  if (std::string(GetParam()) != "tcp") return;  // Another listener has another name there.
+  if (std::string(GetParam()) != "tcp") return;  // Other transports have no address to reuse.
   Result<Peer> peer = Status(Code::kCancelled, "not yet");
   std::jthread connecting([&] { peer = client_.connect(host_port, 30s); });
   Endpoint late = open(options());
@@ -320,7 +320,7 @@ TEST_P(EndpointTest, CallsInFlightAreLimited) {
   EXPECT_TRUE(narrow.call(*peer, "echo", {}).wait().ok());
 }
 
-/// What a user's threads may do all at once, for the sanitizers' eyes and for the counts.
+/// Concurrent use of all functions by user threads, for the sanitizers and for the counts.
 TEST_P(EndpointTest, ManyThreadsCallSteerAndCancel) {
   constexpr int kThreads = 4;
   constexpr int kCalls = 150;

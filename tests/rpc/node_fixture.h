@@ -15,7 +15,7 @@
 
 namespace stretto::rpc::fake {
 
-/// The loop is always here, as long as there is one: handles may outlive it.
+/// Runs each request immediately while the node exists; handles may outlive the node.
 class DirectExecutor final : public NodeExecutor {
  public:
   explicit DirectExecutor(EndpointNode& node) : node_(&node) {}
@@ -67,7 +67,7 @@ class Party {
   const std::shared_ptr<DirectExecutor> executor_ = std::make_shared<DirectExecutor>(node);
 };
 
-/// Two of them on a simulated network; the client has connected to the server. Thread: loop.
+/// Two parties on a simulated network; the client has connected to the server. Thread: loop.
 class Pair {
  public:
   static constexpr Duration kLongestStep = 50ms;
@@ -86,7 +86,7 @@ class Pair {
     EXPECT_TRUE(until([this] { return peer != Peer(); }));
   }
 
-  /// Steps both; time passes to the next thing that happens, if that is soon.
+  /// Steps both; advances to the next event, at most by kLongestStep.
   void step() {
     server.node.step(Duration::zero());
     client.node.step(Duration::zero());
@@ -94,7 +94,7 @@ class Pair {
                                server.node.next_due(), client.node.next_due()});
     clock.advance_to(std::min(due, clock.now() + kLongestStep));
   }
-  /// False if it does not come about.
+  /// False if `condition` does not become true.
   bool until(const std::function<bool()>& condition) {
     for (int i = 0; i < 2'000'000; ++i) {
       if (condition()) return true;
@@ -105,7 +105,7 @@ class Pair {
   bool until_done(const Call& call) {
     return until([&call] { return call.done(); });
   }
-  /// Nothing waits and nothing is in flight.
+  /// No message is queued or in flight.
   bool idle() {
     return server.node.van().queue().idle() && client.node.van().queue().idle() &&
            server.node.caller().in_flight() == 0 && client.node.caller().in_flight() == 0;
@@ -115,10 +115,10 @@ class Pair {
   sim::SimNetwork network;
   Party server;
   Party client;
-  Peer peer;  ///< The server, as the client names it.
+  Peer peer;  ///< The server's handle at the client.
 };
 
-/// Bytes that tell their length and seed.
+/// Bytes that depend on the size and the seed.
 inline std::vector<std::byte> bytes(std::size_t size, std::uint64_t seed) {
   std::vector<std::byte> made(size);
   for (std::size_t i = 0; i < size; ++i) made[i] = static_cast<std::byte>(i * 31 + seed + i / 251);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointKeeperTest: a keeper on a simulated disk, and two shards that write what they should.
+// CheckpointKeeperTest: a keeper on a simulated disk, and two shards that write valid files.
 #pragma once
 
 #include <errno.h>
@@ -62,7 +62,7 @@ class CheckpointKeeperTest : public testing::Test {
             .seal = seal.checksum,
             .entries = contents.size()};
   }
-  // Another job in the same folder.
+  // Restarts the job in the same folder.
   void go_on() {
     keeper_.reset();
     go_on_from_newest(config_, disk_, restored_).or_exit();
@@ -80,7 +80,7 @@ class CheckpointKeeperTest : public testing::Test {
     const std::byte wrong{0xa5};
     ASSERT_TRUE(file->write(64, {&wrong, 1}).ok());
   }
-  // To a folder of its own, from this one.
+  // Restarts the job in a folder of its own, from `source`.
   void go_on_elsewhere(const std::string& source) {
     config_.checkpoint = {.folder = "new", .source = source};
     checkpoint::Folder(disk_, "new").make().or_exit();
@@ -107,7 +107,7 @@ class CheckpointKeeperTest : public testing::Test {
   std::vector<control::Barrier> opened_;
   std::vector<control::CheckpointEnded> ended_;
   std::map<NodeId, control::CheckpointEnded> told_;
-  std::map<std::uint64_t, control::CheckpointCut> journal_;  // Attempts that were begun, and go on.
+  std::map<std::uint64_t, control::CheckpointCut> journal_;  // Attempts in progress.
   std::optional<std::uint64_t> saved_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told what while a checkpoint is made, and what becomes of one that fails.
+// The notifications during a checkpoint, and the effects of a failed checkpoint.
 #include "scheduler/checkpoint/checkpoint_keeper.h"
 
 #include <gmock/gmock.h>
@@ -312,7 +312,7 @@ TEST_F(CheckpointKeeperTest, CheckpointFollowsRemovedOnes) {
   EXPECT_THAT(folder_.open(2).or_exit().tensors, SizeIs(1));
 }
 
-// Parts that no worker has used since are the same in what the job went on from.
+// Parts that no worker has used since the restart are the same in the original checkpoint.
 TEST_F(CheckpointKeeperTest, CheckpointTakesOverFromItsOrigin) {
   make();
   go_on();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes to the page and does not get to the end of a request, or of an answer, is shown out.
+// The page's connections that complete neither a request nor a response in time are closed.
 #include "scheduler/dashboard/connection_reaper.h"
 
 #include <arpa/inet.h>
@@ -16,9 +16,9 @@
 namespace stretto {
 namespace {
 
-constexpr int kPatienceMs = 60'000;  // Of the test: it ends far earlier.
+constexpr int kPatienceMs = 60'000;  // A timeout of the test, far longer than it takes.
 
-/// A connection over loopback, both of whose ends are this process's.
+/// A loopback connection with both ends in this process.
 class Connection {
  public:
   Connection() {
@@ -46,14 +46,14 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   std::uint16_t port() const { return port_; }
-  /// Of the client: what the server's side tells the page.
+  /// The client's port, by which the server's side identifies the connection.
   int client_port() const {
     sockaddr_in address{};
     socklen_t length = sizeof address;
     EXPECT_EQ(getsockname(client_, reinterpret_cast<sockaddr*>(&address), &length), 0);
     return ntohs(address.sin_port);
   }
-  /// Waits until the client is told that the connection has ended.
+  /// Waits until the client reads the end of the connection.
   bool ends() const {
     pollfd look{.fd = client_, .events = POLLIN, .revents = 0};
     char byte = 0;
@@ -66,7 +66,7 @@ class Connection {
   int server_ = -1;
 };
 
-// Until every other thread of this process waits for something: the visitors' one for a visitor.
+// Waits until every other thread of this process sleeps: the reaper's waits for a connection.
 void let_the_others_come_to_rest() {
   const std::string own = std::to_string(gettid());
   for (bool rest = false; !rest; std::this_thread::yield()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which end of a broken link is more likely to be the cause, and when that is decided.
+// Which end of a broken link is more likely to have failed, and when that is decided.
 #include "scheduler/membership/fault_reports.h"
 
 #include <gmock/gmock.h>
@@ -132,7 +132,7 @@ TEST_F(FaultReportsTest, LinksOfGoneAndPromotedMembersAreDropped) {
 
 // ---- what it costs
 
-// A mesh that is cut in two: with twice the members four times the links.
+// A mesh that is split in two: twice as many members have four times as many broken links.
 Duration cost_of_cut(NodeId members) {
   return least_cpu_time([members] {
     FaultReports faults;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the file is written, what is in it, and what happens where it cannot be.
+// When the file is written, its content, and the handling of write errors.
 #include "scheduler/metrics_file.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST(MetricsFile, ThatCannotBeWrittenIsNoReasonToEnd) {
               HasSubstr("(STRETTO_METRICS_FILE=x.prom): cannot write more than 1 of 3 bytes"));
 }
 
-// Runs jobs when it is told to, as a slow disk does.
+// Keeps jobs until the test runs them, as a slow disk does.
 class Later final : public checkpoint::DiskExecutor {
  public:
   void post(Job job) override { jobs.push_back(std::move(job)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the log says of members that have not joined, and whether the job waits for them.
+// The log lines about members that have not joined, and whether the job waits for them.
 #include "scheduler/sessions/missing_members.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class MissingMembersTest : public testing::Test {
                                     now_);
     ASSERT_TRUE(std::holds_alternative<Admit>(orders.at(0)));
   }
-  /// What the scheduler knows of a launcher that has said this.
+  /// The exit records of a launcher that has sent `said`.
   ExitNotices& launcher(std::string_view said) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -43,7 +43,7 @@ class MissingMembersTest : public testing::Test {
     return missing_.take_line(machine_.admission(), launcher, now_).value_or("-");
   }
 
-  /// Those that go.
+  /// Returns the members that are removed.
   std::vector<NodeId> await_again(const std::vector<MemberExit>& ends) {
     std::vector<NodeId> gone;
     missing_.await_again(ends, machine_, watch_, [&](const Disconnected& one) {

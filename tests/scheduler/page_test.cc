@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may look at the page, by plain HTTP over loopback. A browser looks at it in
-// tests/e2e/page_test.py.
+// Access control of the page, by plain HTTP over loopback. tests/e2e/page_test.py tests it in a
+// browser.
 #include "scheduler/dashboard/page.h"
 
 #include <gmock/gmock.h>
@@ -33,12 +33,12 @@ class PageTest : public testing::Test {
     page_ = std::move(*page);
   }
   int connected() const { return connected_to(page_->address()); }
-  // The answer to a request of these lines.
+  // The response to a request with these header lines.
   std::string ask(const std::string& lines) const {
     return answer_to(page_->address(), lines + "Connection: close\r\n\r\n");
   }
 
-  /// With that status, and without anything of the job's.
+  /// Matches a response with that status and without any data of the job.
   static testing::Matcher<std::string> refused(int status) {
     return testing::AllOf(StartsWith("HTTP/1.1 " + std::to_string(status)), EndsWith("\r\n\r\n"));
   }
@@ -95,7 +95,7 @@ TEST_F(PageTest, ATraceIsWishedForByThePageAlone) {
   EXPECT_EQ(board_->take_wish()->seconds, 2U);
 }
 
-// Asks a byte at a time, until the far end has had enough.
+// Sends a request byte by byte, until the server closes the connection.
 void dribble(int fd) {
   const std::string begin = "GET / HTTP/1.1\r\nX-Slow: ";
   for (std::size_t i = 0;; ++i) {
@@ -116,10 +116,10 @@ TEST_F(PageTest, SlowClientsDoNotDelayAnswers) {
     for (int i = 0; i < kSlow; ++i) {
       const int fd = sockets.emplace_back(connected());
       ASSERT_GE(fd, 0);
-      if (i % 4 > 0) clients.emplace_back([fd] { dribble(fd); });  // Others say nothing at all.
+      if (i % 4 > 0) clients.emplace_back([fd] { dribble(fd); });  // The rest send nothing.
     }
     EXPECT_THAT(ask("GET /picture HTTP/1.1\r\nHost: localhost\r\n"), HasSubstr("nodes"));
-  }  // Each has had its end by now.
+  }  // All slow clients have been disconnected.
   for (const int fd : sockets) close(fd);
 }
 
@@ -133,12 +133,12 @@ TEST_F(PageTest, SlowClientsDoNotDelayShutdown) {
       ASSERT_GE(fd, 0);
       clients.emplace_back([fd] { dribble(fd); });
     }
-    page_.reset();  // Would wait for as long as bytes come.
+    page_.reset();  // A slow client must not keep it waiting.
   }
   for (const int fd : sockets) close(fd);
 }
 
-// Says `first`, then `more` until the far end has had enough; how many bytes it took.
+// Sends `first`, then `more` repeatedly until the server closes; returns the bytes sent.
 std::size_t talk_to_the_end(int fd, const std::string& first, const std::string& more) {
   std::size_t said = 0;
   for (const std::string* bytes = &first;; bytes = &more) {
@@ -148,7 +148,7 @@ std::size_t talk_to_the_end(int fd, const std::string& first, const std::string&
   }
 }
 
-// What the kernels at both ends hold of one connection is more than what the page hears.
+// The socket buffers at both ends hold more bytes than the page reads.
 TEST_F(PageTest, ClosesConnectionOfEndlessRequest) {
   serve("127.0.0.1:0");
   constexpr std::size_t kMostTaken = std::size_t{16} << 20;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What members of an elastic job hear at its end.
+// The messages that members of an elastic job get at its end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class ElasticSchedulerTest : public testing::Test {
     step();
     far.node = std::get<control::Welcome>(far.controls().at(0)).node;
   }
-  /// Time passes while the server shows signs of life.
+  /// Lets time pass while the server sends heartbeats.
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
       clock_.advance_to(std::min(end, clock_.now() + 100ms));
@@ -78,7 +78,7 @@ TEST_F(ElasticSchedulerTest, LostLastWorkerHearsOfItsLoss) {
   EXPECT_TRUE(scheduler_.status().ok());
 }
 
-// A worker that left is in no view when its link ends, and the scheduler waits for each link's end.
+// A departed worker is in no view when its link ends; the scheduler still awaits that end.
 TEST_F(ElasticSchedulerTest, SchedulerEndsWithTheLastLink) {
   second_.say(control::Leave{});
   step();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the scheduler hopes for a member whose link to it has ended, by what the others say of
-// their links to that member.
+// How long the scheduler waits for a disconnected member to reconnect, by what other members report
+// of their links to it.
 #include <gtest/gtest.h>
 
 #include "common/log.h"
@@ -39,7 +39,7 @@ class MendingSchedulerTest : public testing::Test {
     say(far, hello);
     far.node = std::get<control::Welcome>(far.controls().at(0)).node;
   }
-  /// Time passes while the other two show signs of life.
+  /// Lets time pass while the two other members send heartbeats.
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
       clock_.advance_to(std::min(end, clock_.now() + 100ms));

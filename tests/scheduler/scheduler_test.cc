@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's phases in virtual time, against nodes played by hand: gathering, running,
-// dispersing and failing.
+// The scheduler's phases in virtual time, with simulated nodes: forming, running, leaving and
+// failing.
 #include "scheduler/scheduler.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class SchedulerTest : public testing::Test {
     come(second_, Role::kWorker, 1);
     for (FarEnd* far : everybody()) far->controls();
   }
-  /// Time passes while these show signs of life.
+  /// Lets time pass while these nodes send heartbeats.
   void pass(Duration time, const std::vector<FarEnd*>& alive) {
     for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
       clock_.advance_to(std::min(end, clock_.now() + 100ms));
@@ -60,7 +60,7 @@ class SchedulerTest : public testing::Test {
   }
   static control::Declare declare(const TensorSpec& spec) { return {.spec = spec}; }
   static control::LinkReport report(NodeId node) { return {.node = node, .cause = "reset"}; }
-  /// Each of these is told that the job has failed, and why.
+  /// Expects that each of these nodes has received the job's failure with its cause.
   static void expect_told(const std::vector<FarEnd*>& nodes, Code code, const char* says) {
     for (FarEnd* far : nodes) {
       const auto heard = far->controls();
@@ -276,7 +276,7 @@ TEST_F(SchedulerTest, DataFramesAreRefused) {
   second_.epoch = 1;
   wire::Header call;
   call.kind = wire::Kind::kCall;
-  call.total = wire::kMaxWholeBytes;  // Its first slice.
+  call.total = wire::kMaxWholeBytes;  // The first slice of a call.
   second_.send(call, fake::bytes_of({1}));
   step();
   EXPECT_THAT(std::get<control::Fault>(first_.control()).why.cause(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where parts live: balance by bytes, slots that keep their owner, and runs that name each slot
+// Placement of parts: balance by bytes, slots that keep their owner, and runs that name each slot
 // once.
 #include "scheduler/membership/slot_table.h"
 
@@ -19,7 +19,7 @@ Cut cut_of(std::uint64_t parts, std::uint64_t last_bytes = kPartBytes) {
   return Cut(fake::spec("x", Dtype::kU8, (parts - 1) * kPartBytes + last_bytes), kPartBytes);
 }
 
-/// A table with the map that it works on.
+/// A table and the map that it updates.
 struct Slots {
   Slots(std::uint32_t slots, const std::vector<NodeId>& shards)
       : map(slots, shards), table(slots, shards) {}
@@ -31,13 +31,13 @@ struct Slots {
   SlotTable table;
 };
 
-/// Places a tensor; the runs of its slots.
+/// Places a tensor; returns the runs of its slots.
 std::vector<SlotRun> placed(Slots& table, const Cut& cut) {
   const std::uint32_t first = table.place(cut);
   return table.map.runs(first, cut.parts());
 }
 
-/// The owner of each slot that the runs name; each may be named once.
+/// The owner of each slot in the runs; expects that no slot is named twice.
 std::map<std::uint32_t, NodeId> owners(const std::vector<SlotRun>& runs) {
   std::map<std::uint32_t, NodeId> by_slot;
   for (const SlotRun& run : runs) {
@@ -146,8 +146,8 @@ TEST(SlotTable, ReplacementInheritsSlotsAndLoad) {
   EXPECT_EQ(table.table.shards(), 2U);
 }
 
-/// Whatever tensors come: every part has an owner, loads add up, and shards differ by one part at
-/// most while there are free slots.
+/// For any tensors: every part has an owner, loads add up, and shards differ by at most one part
+/// while there are free slots.
 TEST(SlotTable, StaysBalancedForRandomTensors) {
   sim::Random random(5);
   Slots table(4096, {50, 51, 52, 53});

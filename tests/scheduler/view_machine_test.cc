@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: what each event does, and for random sequences of events the invariants, and that a replay
-// of what was noted gives the same views.
+// Views: the effect of each event. For random events the invariants hold, and a replay of the
+// journal gives the same views.
 #include "scheduler/membership/view_machine.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ Config two_and_two() {
 class ViewMachineTest : public testing::Test {
  protected:
   std::vector<ViewOrder> on(const ViewEvent& event) { return machine_->on(event, now_); }
-  /// The only order of this kind.
+  /// The last order of type T; null if there is none.
   template <typename T>
   static const T* only(const std::vector<ViewOrder>& orders) {
     const T* found = nullptr;
@@ -172,7 +172,7 @@ TEST_F(ViewMachineTest, ASuspicionWaitsForItsCause) {
             "worker 0 lost its link to server 1, though both are alive: reset");
 }
 
-// A session that has lost its link is hoped for in proportion: 4.5 s of 30.
+// The wait for a reconnect is proportional to dead_after: 4.5 s of 30.
 TEST_F(ViewMachineTest, LongerDeadAfterExtendsWaitForCause) {
   config_.job.dead_after = 30s;
   gather(Sizing::kFixed);
@@ -187,7 +187,7 @@ TEST_F(ViewMachineTest, LongerDeadAfterExtendsWaitForCause) {
 TEST_F(ViewMachineTest, SignsOfLifeFromBothEndWaitForCause) {
   gather(Sizing::kFixed);
   on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
-  on(Alive{servers_[1]});  // That was on its way.
+  on(Alive{servers_[1]});  // Sent before the link broke.
   now_ += 200ms;
   on(Alive{workers_[0]});
   on(Alive{servers_[0]});
@@ -345,7 +345,7 @@ TEST_F(ViewMachineTest, DrainedWorkerStopsThenIsLostAtDeadline) {
 
 // ---- random events
 
-/// A sequence of events as a seed decides, with nodes that exist and ones that do not.
+/// A random sequence of events, about existing and unknown nodes.
 class Events {
  public:
   explicit Events(std::uint64_t seed) : random_(seed) {}
@@ -415,7 +415,7 @@ class Events {
   std::uint64_t round_ = 1;
 };
 
-/// One machine, with its invariants checked after each event, and the views it published.
+/// A machine whose invariants are checked after each event, and the views it published.
 class CheckedMachine {
  public:
   CheckedMachine(const Config& config, Sizing sizing) : machine_(config, Time(1s), sizing) {}

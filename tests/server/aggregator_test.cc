@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One part's life: sums in rank order, values that never change, refusals.
+// A part's rounds: sums in rank order, leased values that never change, rejected contributions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using Floats = std::vector<float>;
 
 class AggregatorTest : public PartFixture {};
 
-/// Values that are being sent keep their bytes whatever is contributed afterwards.
+/// Leased values keep their bytes, whatever is contributed afterwards.
 TEST_F(AggregatorTest, ALeasedValueNeverChanges) {
   for (const Mode mode :
        {Mode::kSync, Mode::kBounded, Mode::kAsync, Mode::kEager, Mode::kEagerAsync}) {
@@ -82,7 +82,7 @@ TEST_F(AggregatorTest, AnEagerValueGrowsByTheMeanIfThatIsTheRule) {
 
 // ---- sums
 
-/// Floats of such different sizes that every order of adding gives other bits.
+/// Floats of such different magnitudes that every order of summation gives different bits.
 const Floats& contrary(Rank rank) {
   static const std::vector<Floats> kShares = {
       {1e8F, 0.1F}, {1.0F, 1e-8F}, {-1e8F, 0.7F}, {3.3F, -0.3F}, {1e-3F, 1e7F}};
@@ -338,13 +338,13 @@ TEST_F(CodedPart, SharesAreDecodedAndAddedAndTheSumIsEncoded) {
   make_coded("onebit,scaling=true");
   ASSERT_TRUE(coded_share(0, {1, -1, 1, -1}).ok());
   ASSERT_TRUE(coded_share(1, {2, 2, -2, -2}).ok());
-  EXPECT_THAT(coded_value(), ElementsAre(2, 2, -2, -2));  // Of 3, 1, -1, -3.
+  EXPECT_THAT(coded_value(), ElementsAre(2, 2, -2, -2));  // The codec's output for 3, 1, -1, -3.
 }
 
 TEST_F(CodedPart, TheServersOwnErrorIsOwedToo) {
   make_coded("topk,k=1,ef=vanilla", {}, 4);
   Floats sum(4);
-  for (int round = 1; round <= 40; ++round) {  // Each worker another element: one goes back.
+  for (int round = 1; round <= 40; ++round) {  // Only one of the four is sent each round.
     ASSERT_TRUE(coded_share(0, {1, 0, 0, 0}).ok());
     ASSERT_TRUE(coded_share(1, {0, 1, 0, 0}).ok());
     ASSERT_TRUE(coded_share(2, {0, 0, 1, 0}).ok());
@@ -379,7 +379,7 @@ TEST_F(CodedPart, BroadcastsAndParametersTravelAsTheyAre) {
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
   ASSERT_TRUE(coded_share(1, {0, 0, 2, 1}).ok());
   EXPECT_EQ(held().codec, Codec::kNone);
-  EXPECT_THAT(value(), ElementsAre(1, 0, 2, 4));  // Means of 4 and of 2 were taken away.
+  EXPECT_THAT(value(), ElementsAre(1, 0, 2, 4));  // The means of 4 and of 2 were subtracted.
 }
 
 TEST_F(CodedPart, AsyncValueAddsDecodedContributions) {

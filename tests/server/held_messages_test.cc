@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which messages of workers wait for a part, and in which order they go on.
+// Which messages of workers are held until a part is ready, and the order of their release.
 #include "server/sessions/held_messages.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class HeldMessagesTest : public testing::Test, private Van::Handler {
     return held_.takes(link, header, Buffer());
   }
   bool leave() { return held_.takes(kLink, control::Message(control::Leave{})); }
-  /// Keys of the pushes that need not wait any longer; {0, 0} for each other message.
+  /// Keys of the released pushes; {0, 0} for each other message.
   std::vector<wire::Key> release() {
     handled_.clear();
     held_.release(*this);
@@ -53,7 +53,7 @@ class HeldMessagesTest : public testing::Test, private Van::Handler {
   void on_broken(LinkId, const Status&) override {}
 
  protected:
-  bool closes_ = false;  // Each link, as it is handled.
+  bool closes_ = false;  // Each link closes when its first data message is handled.
   std::set<LinkId> closed_;
   HeldMessages held_{{.is_ready =
                           [this](const wire::Key& key) {

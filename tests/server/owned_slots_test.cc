@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard's slots: where parts lie, who disagrees about that, and what all take.
+// A shard's slots: where parts lie, conflicting declarations, and the memory limit.
 #include "server/storage/owned_slots.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST_F(OwnedSlotsTest, LimitCountsOptimizerState) {
   EXPECT_EQ(slots_.parts(), 1U) << "what is refused takes nothing";
 }
 
-// It may have left before this server has heard so of the scheduler.
+// A worker may have left before the scheduler has notified this server.
 TEST_F(OwnedSlotsTest, ElasticPartMissesNoDepartedWorker) {
   for (const bool elastic : {false, true}) {
     OwnedSlots slots(64, Buffer::allocate);

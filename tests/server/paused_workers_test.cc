@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sits out, and what shards do about it: they ask for the empty shares that a round wants.
+// Paused workers, and how shards request the empty contributions that a round needs from them.
 #include "server/sessions/paused_workers.h"
 
 #include "tests/server/group.h"
@@ -19,7 +19,7 @@ control::SitOut sit_out(std::uint64_t number, bool over = false) {
 
 class SittingOutAlone : public testing::Test {
  protected:
-  /// Whom the round asks for its empty share.
+  /// The workers whose empty contributions the round requests.
   std::vector<NodeId> asked(const Consistency& rounds) {
     asked_.clear();
     out_.ask(0, fake::spec("grads", Dtype::kF32, 2), rounds);

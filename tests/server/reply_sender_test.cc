@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is told what of a part: values, ends of rounds, and why there will be none.
+// Replies about a part: values, ends of rounds, and failures with their causes.
 #include "server/sessions/reply_sender.h"
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard's file of a checkpoint holds what was there at the cut, whatever comes while it is
-// written; and parts are restored from it by other shards.
+// A shard's checkpoint file holds the state at the cut, whatever arrives during the write; other
+// shards restore parts from it.
 #include "server/checkpoint/shard_checkpoint.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ TensorOptions by(Rule rule, Mode mode = Mode::kAsync) {
   return {.mode = mode, .update = {.rule = rule}};
 }
 
-/// Slots as a shard has them, of which all parts are here.
+/// The slots of a shard with all parts of its tensors.
 class Slots {
  public:
   explicit Slots(const std::function<Status(Part&)>& restore = {}, std::uint32_t workers = 2) {
@@ -45,7 +45,7 @@ class Slots {
       }
     }
   }
-  // A contribution of worker 0 to each part of each tensor, where it counts alone.
+  // A contribution of worker 0 to each part of each tensor; enough for a round with one worker.
   void contribute(float number) {
     slots_.for_each_slot([number](Slot& slot) {
       slot.for_each_part([&](Part& part) {
@@ -125,7 +125,7 @@ TEST_F(ShardCheckpointTest, SavesStateAtCut) {
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
   ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   EXPECT_TRUE(checkpoint.active());
-  slots_.contribute(3);  // Before any part's turn.
+  slots_.contribute(3);  // Before any part is written.
   commit(rest_of(checkpoint));
   EXPECT_FALSE(checkpoint.active());
   RestoreReads parts = restored();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard whose disk is slow while it restores parts: it stays alive, and workers get what was
-// saved once it is read.
+// A shard whose disk is slow during a restore: it stays responsive, and workers get the saved
+// values once they are read.
 #include "checkpoint/checkpoint_store.h"
 #include "server/checkpoint/shard_checkpoint.h"
 #include "tests/server/group.h"
@@ -26,7 +26,7 @@ class ShardRestoreTest : public ShardTest {
   static TensorSpec saved_spec() {
     return spec("grads", Dtype::kF32, kSavedElements, {.mode = Mode::kAsync});
   }
-  /// A checkpoint in which each of the elements has this value.
+  /// Saves a checkpoint in which every element is `value`.
   void save(float value) {
     OwnedSlots slots(0, Buffer::allocate);
     slots.begin({.workers = group_of(1), .slots = 1, .since = 1, .part_bytes = 64});
@@ -79,7 +79,7 @@ TEST_F(ShardRestoreTest, SlowDiskDelaysPartsAndNotHeartbeats) {
   pass(10s);
   EXPECT_GE(scheduler_.controls().size(), 9U) << "heartbeats";
   EXPECT_TRUE(first_.data().empty() && second_.data().empty());
-  work_.run_one();  // It opens the checkpoint.
+  work_.run_one();  // Opens the checkpoint.
   step();
   EXPECT_TRUE(first_.data().empty());
   work_.run_all();
@@ -113,7 +113,7 @@ TEST_F(ShardRestoreTest, ShardLooksAgainAfterRead) {
   step();
   EXPECT_GT(shard_->next_due(), clock_.now() + 100ms) << "nothing is awaited";
   pull(first_, 0);
-  work_.run_all();  // After the loop looked.
+  work_.run_all();  // After the loop has looked for completed reads.
   EXPECT_LE(shard_->next_due(), clock_.now() + 2ms);
 }
 
@@ -126,7 +126,7 @@ TEST_F(ShardRestoreTest, EndedShardReadsNothing) {
   pass(5s);
   ASSERT_TRUE(shard_->over());
   EXPECT_FALSE(work_.empty());
-  disk_.crash_after(0);  // With the next call.
+  disk_.crash_after(0);  // At the next call.
   work_.run_all();
   EXPECT_FALSE(disk_.crashed());
 }

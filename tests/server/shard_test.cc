@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shard answers to workers: at its door, to shares and pulls, and to what it cannot take.
+// A shard's replies to workers: to hellos, contributions and pulls, and to rejected messages.
 #include "server/shard.h"
 
 #include "tests/server/shard_fixture.h"
@@ -219,7 +219,7 @@ TEST_F(ShardTest, RootMismatchReachesAllWaiters) {
   push(first_, 1, {4, 5}, wire::kWantsValue | wire::kAssign);
   const wire::PushFrame push_of_none{.key = kKey,
                                      .round = 1,
-                                     .root = 7,  // No rank of this job.
+                                     .root = 7,  // Not a rank of this job.
                                      .wants_value = true,
                                      .assigns = true,
                                      .absent = true,
@@ -295,7 +295,7 @@ TEST_F(ShardTest, AProbeIsAnsweredAtOnceWithoutBytes) {
   EXPECT_EQ(wire::ValueFacts::of(after.header).slowest, 1U);
 }
 
-// ---- what it cannot take
+// ---- rejected messages
 
 TEST_F(ShardTest, RefusesContributionOfPastEpoch) {
   begin();
@@ -432,7 +432,7 @@ TEST_F(ShardTest, MemoryLimitRefusalNamesNeedAndUse) {
 }
 
 TEST_F(ShardTest, MemoryLimitCountsOptimizerState) {
-  config_.memory_limit_bytes = 23;  // Two numbers, and two of Adam's memory for each.
+  config_.memory_limit_bytes = 23;  // Two numbers, and two of Adam's state for each.
   begin();
   open({.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}});
   first_.send(push_header(kKey, 1), bytes_of({1, 2}));

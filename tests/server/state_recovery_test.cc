@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard that has come in the place of one that was lost: what it asks, and with what it goes on.
+// State recovery of a shard that replaces a lost one: its queries, and the state it recovers.
 #include "server/recovery/state_recovery.h"
 
 #include "tests/server/shard_fixture.h"
@@ -26,7 +26,7 @@ class StateRecoveryTest : public ShardTest {
     worker.say(told);
     step();
   }
-  /// The one question that this worker has been asked.
+  /// The only query that this worker has received.
   static control::Recall asked(FarEnd& worker) {
     const control::Message message = worker.control();
     EXPECT_TRUE(control::is<control::Recall>(message));
@@ -58,8 +58,8 @@ TEST_F(StateRecoveryTest, RestartsRoundMissingOnAllWorkers) {
 
 TEST_F(StateRecoveryTest, WorkerBehindGetsValueFromWorkerAhead) {
   begin_and_open();
-  push(first_, 4, {1, 2});   // It has had the value of round 3,
-  push(second_, 3, {0, 0});  // for which the other still waits.
+  push(first_, 4, {1, 2});   // first_ has received the value of round 3,
+  push(second_, 3, {0, 0});  // for which second_ still waits.
   asked(first_);
   asked(second_);
   tell(first_, at(3));
@@ -124,7 +124,7 @@ TEST_F(StateRecoveryTest, FailsWhenNoWorkerHoldsValue) {
   asked(second_);
   tell(first_, {.tensor = 1, .finished = 3});
   tell(second_, {.tensor = 1, .finished = 3});
-  for (FarEnd* worker : {&first_, &second_}) {  // Whether they wait or not.
+  for (FarEnd* worker : {&first_, &second_}) {  // Whether the worker waits or not.
     const auto said = worker->controls();
     ASSERT_FALSE(said.empty());
     const Status& why = std::get<control::Fault>(said.front()).why;
@@ -193,7 +193,7 @@ TEST_F(StateRecoveryTest, NoFrameOfAWorkerPassesOneThatWaits) {
     worker->controls();
     tell(*worker, {.tensor = 2});
   }
-  push(first_, 1, {1, 2});  // Tensor 1 is yet to be known,
+  push(first_, 1, {1, 2});  // Tensor 1 is not recovered yet,
   first_.send(later.header(), bytes_of({5, 6}));
   step();
   EXPECT_TRUE(second_.data().empty()) << "and what follows waits behind";

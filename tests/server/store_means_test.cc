@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts whose rule is a mean, or averages gradients, where the sum is beyond the elements' range.
+// Means of values or of gradients, where the sum exceeds the range of the element type.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Elements of any type, from bytes and to them.
+/// The bytes as elements of any type.
 template <typename Number>
 std::vector<Number> as(const Buffer& bytes) {
   std::vector<Number> numbers(bytes.size() / sizeof(Number));

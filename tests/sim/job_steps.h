@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs of production's processes have in common in simulated time: whose turn it is, and what
-// befalls the links between two of them.
+// Steps that all simulated jobs of production processes share: which process runs next, and faults
+// of the links between two of them.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 
 namespace stretto::sim {
 
-/// Whose turn it is.
+/// The next process to step.
 template <typename Process>
 struct JobTurn {
-  Process* process = nullptr;  ///< Nobody's: the clock has gone on.
-  bool any = true;             ///< False: nothing is due any more.
+  Process* process = nullptr;  ///< Null: the clock has advanced instead.
+  bool any = true;             ///< False: no event is due any more.
 };
 
-/// One of those that live and have something to do, by chance; `other` is when something else is
-/// due.
+/// A random process that is alive and has work; without one, advances the clock to the next event.
+/// `other` is the time of the job's own next event.
 template <typename Process>
 JobTurn<Process> turn_of(const std::vector<std::unique_ptr<Process>>& processes,
                          const SimNetwork& network, VirtualClock& clock, Random& random,
@@ -43,7 +43,7 @@ JobTurn<Process> turn_of(const std::vector<std::unique_ptr<Process>>& processes,
   return {};
 }
 
-/// A link over which nothing comes for a while, in one direction or in both.
+/// A link that delivers nothing for a while, in one direction or in both.
 struct Dip {
   std::string a;
   std::string b;
@@ -53,7 +53,7 @@ struct Dip {
 /// When the dip ends, if there is one.
 inline Time end_of(const std::optional<Dip>& dip) { return dip ? dip->until : Time::max(); }
 
-/// Ends it if it is time.
+/// Ends the dip if it is due.
 inline void end_if_due(std::optional<Dip>& dip, SimNetwork& network, Time now) {
   if (end_of(dip) > now) return;
   network.unhush(dip->a, dip->b);
@@ -61,7 +61,7 @@ inline void end_if_due(std::optional<Dip>& dip, SimNetwork& network, Time now) {
   dip.reset();
 }
 
-/// A bit of what goes there next is another one: of the header, or a little behind it.
+/// Flips a bit of the next frame from `from` to `to`: in its header, or shortly behind it.
 inline void flip_a_bit(SimNetwork& network, Random& random, const std::string& from,
                        const std::string& to) {
   const std::size_t header = 8 * wire::kHeaderBytes;

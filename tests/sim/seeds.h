@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which seeds a test runs: STRETTO_SIM_SEEDS says how many (default 1000, under a sanitizer fewer),
-// STRETTO_SIM_FIRST_SEED where to begin.
+// The seeds that a test runs: STRETTO_SIM_SEEDS is their number (default 1000, fewer under a
+// sanitizer), STRETTO_SIM_FIRST_SEED the first one.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Seeds {
   std::uint64_t count = 0;
 };
 
-/// Of a test whose seeds take long, `less` is kFarLess.
+/// Tests whose seeds take long pass kFarLess.
 inline Seeds seeds_from_environment(unsigned less = kLess) {
   Seeds seeds{.count = repeated(1000U, less)};
   const Environment environment = process_environment();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a power cut leaves of a file. After "All File Systems Are Not Created Equal" (Pillai et al.,
-// OSDI 2014): sectors are written whole, in any order, and a file's size apart from its bytes.
+// The content of a file after a power cut, as in "All File Systems Are Not Created Equal" (Pillai
+// et al., OSDI 2014): whole sectors, in any order, and the size apart from the bytes.
 #include "tests/sim/sim_bytes.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void SimBytes::write(std::uint64_t offset, std::span<const std::byte> bytes) {
 }
 
 void SimBytes::sync() {
-  for (const Write& write : unsynced_) {  // Not all that is seen: a failed sync may have lost some.
+  for (const Write& write : unsynced_) {  // Not from seen_: a failed sync may have lost writes.
     stored_.resize(std::max<std::size_t>(stored_.size(), write.offset + write.bytes.size()));
     std::copy(write.bytes.begin(), write.bytes.end(),
               stored_.begin() + static_cast<std::ptrdiff_t>(write.offset));
@@ -47,7 +47,7 @@ std::uint64_t SimBytes::size_kept(Luck& luck, std::uint64_t sector_bytes) const 
   return stored_.size() + std::min(grown, sectors * sector_bytes);
 }
 
-// Of the writes that touch [first, last) the first ones, and nothing of the others.
+// Keeps the first few of the writes that touch [first, last), and drops the others.
 void SimBytes::keep_sector(Luck& luck, std::uint64_t first, std::uint64_t last) {
   for (const Write& write : unsynced_) {
     const std::uint64_t begin = std::max(first, write.offset);

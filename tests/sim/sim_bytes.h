@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimBytes: what a file of the simulated disk holds, once as programs see it and once as the device
-// does.
+// SimBytes: the bytes of a file on the simulated disk, as programs see them and as the device has
+// stored them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace stretto::sim {
 
-/// How much of what was not synced reaches the device: all, nothing, or anything in between.
+/// How many of the unsynced writes reach the device: all, none, or a part.
 class Luck {
  public:
   explicit Luck(Random& random) : random_(random), percent_(25 * random.below(5)) {}
@@ -30,12 +30,11 @@ class SimBytes {
   const std::vector<std::byte>& seen() const { return seen_; }
   void write(std::uint64_t offset, std::span<const std::byte> bytes);
   void sync();
-  /// The device has taken some of the sectors, and in each of them the first few of the writes that
-  /// touched it; the size may or may not have grown with them, and what the size covers and no
-  /// write reached is zero or garbage. The rest is forgotten: no later sync brings it there. What
-  /// is seen stays.
+  /// Drops unsynced writes. The device has kept some sectors, each with the first few of the writes
+  /// that touched it. The size may or may not have grown; bytes below it that no write reached are
+  /// zero or garbage. No later sync stores dropped writes. Programs still see all writes.
   void lose(Luck& luck, std::uint64_t sector_bytes);
-  /// From now on only that is seen which the device has.
+  /// From now on programs see only the stored bytes.
   void restart() { seen_ = stored_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That each fault of the simulated disk happens, and that files which must survive crashes do, for
-// every seed. STRETTO_SIM_SEEDS and STRETTO_SIM_FIRST_SEED are those of the simulated jobs.
+// Each fault of the simulated disk happens, and files that must survive crashes do, for every seed.
+// STRETTO_SIM_SEEDS and STRETTO_SIM_FIRST_SEED work as in the simulated jobs.
 #include "tests/sim/sim_disk.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ std::unique_ptr<File> created(Disk& disk, const std::string& path, std::string_v
   return file;
 }
 
-// What a file holds after crashes of many seeds, each of which follows what is done to a disk.
+// The contents of a file after crashes of many seeds, each of which follows `act` on a new disk.
 std::set<std::string> found_after(const std::string& path, const DiskOptions& options,
                                   const std::function<void(SimDisk&)>& act) {
   std::set<std::string> found;
@@ -168,7 +168,7 @@ TEST(SimulatedDisk, CallsThatAreCutShortOrInterruptedGoOn) {
   EXPECT_EQ(text_of(disk, "a"), text);
 }
 
-// The kernel drops what it could not write: another sync succeeds, and the bytes are lost.
+// The kernel drops the bytes of a failed write-back: the next sync succeeds without them.
 TEST(SimulatedDisk, FileDiesAfterFailedSync) {
   std::set<std::string> found;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -215,7 +215,7 @@ TEST(SimulatedDisk, ASeedAlwaysTellsTheSameStory) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) EXPECT_EQ(story(seed), story(seed));
 }
 
-// A file is replaced over and over, until a call in between is one that never returns.
+// Replaces a file repeatedly until the disk crashes during a call.
 struct Replacements {
   explicit Replacements(std::uint64_t seed)
       : random(seed),
@@ -239,7 +239,7 @@ struct Replacements {
     if (replace_file(disk, "state", bytes_of(text), durability).ok()) told = tried.size();
   }
 
-  /// The invariant that does not hold, and how; empty: all do.
+  /// The violated invariant and the details; empty: all hold.
   std::pair<std::string, std::string> violation() {
     if (!disk.exists("state").or_exit()) {
       if (told == 0) return {};
@@ -259,7 +259,7 @@ struct Replacements {
   SimDisk disk;
   Crash crash;
   std::vector<std::string> tried;
-  std::size_t told = 0;  // How many had been tried when one was last said to be there.
+  std::size_t told = 0;  // The number of attempts at the last success.
 };
 
 TEST(SimulatedDisk, EveryReplacedFileIsCompleteAfterCrash) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual links: order is kept, time passes, faults happen.
+// Virtual links: they keep the order, delay frames, and inject faults.
 #include "tests/sim/sim_network.h"
 
 #include <fmt/format.h>
@@ -151,7 +151,7 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
   stamped.credit -= std::min(stamped.credit, from.extra_taken);
   stamped.received -= std::min(stamped.received, from.extra_came);
   if (header.kind == wire::Kind::kMore) {
-    const auto first = from.begun.find(header.version);  // None if it was lost.
+    const auto first = from.begun.find(header.version);  // No entry if that frame was lost.
     if (first != from.begun.end()) stamped.version = first->second;
   } else if (header.total != 0) {
     from.begun[header.sequence] = stamped.sequence;
@@ -172,7 +172,7 @@ void SimNetwork::deliver(Endpoint& to, End& from, const wire::Header& header, Bu
   schedule(to, from.last_arrival, std::move(event));
 }
 
-// A payload may be the sender's own memory, which stays as it is.
+// A payload may be memory of the sender, which must not change.
 void SimNetwork::flip(Event& event, std::size_t bit) {
   const auto mask = static_cast<std::byte>(1U << (bit % 8));
   const std::size_t index = bit / 8 % (event.header.size() + event.payload.size());
@@ -213,7 +213,7 @@ void SimNetwork::close(const std::string& name, LinkId link) {
   if (!end.broken && !end.stuck) tell_of_end(name, end);
 }
 
-// What is on the wire no longer needs the memory of who sent it.
+// Copies payloads in flight, so that they no longer refer to the sender's memory.
 void SimNetwork::give_memory_back(const End& end) {
   if (end.peer.empty()) return;
   for (auto& [arrival, event] : endpoints_.at(end.peer).events) {
@@ -221,7 +221,7 @@ void SimNetwork::give_memory_back(const End& end) {
   }
 }
 
-// What goes ahead of what was lost, as a reset does, and is small.
+// Like a reset, the report is small and overtakes lost frames.
 void SimNetwork::tell_of_end(const std::string& name, const End& end) {
   const Hush* hush = hush_of(name, end.peer);
   if (endpoints_.at(name).silent || (hush != nullptr && hush->least_bytes == 0)) return;
@@ -303,7 +303,7 @@ void SimNetwork::silence(const std::string& name) {
   Endpoint& endpoint = endpoints_.at(name);
   endpoint.silent = true;
   endpoint.silent_since = clock_.now();
-  // What it sent and has not arrived is lost with it.
+  // Its frames in flight are lost with it.
   for (auto& [other, far] : endpoints_) {
     std::erase_if(far.events, [&, &far_end = far](const auto& item) {
       auto end = far_end.ends.find(item.second.link);
@@ -351,7 +351,7 @@ void SimNetwork::unhush(const std::string& from, const std::string& to) {
   }
 }
 
-// As a kernel does that is sent something by an end that has none here any more.
+// Like a kernel that receives a packet for a connection which does not exist any more.
 void SimNetwork::reset_orphans(const std::string& name, const std::string& far) {
   std::vector<LinkId> orphans;
   for (const auto& [link, end] : endpoints_.at(name).ends) {
@@ -378,8 +378,8 @@ Time SimNetwork::first_lost_at(const std::string& from, const std::string& to) c
   return hush == nullptr ? Time::max() : hush->first_lost_at;
 }
 
-// What the kernel at `name` would tell. Far ends that are paused have one that answers; those that
-// have fallen silent have lost theirs with their host.
+// The kernel's statistics at `name`. The kernel of a paused peer still acknowledges; that of a
+// silent peer does not, since its host has failed.
 PathSample SimNetwork::signs_of(const std::string& name, const End& end) const {
   constexpr std::uint32_t kMany = 9;
   PathSample signs{.unacked = end.stuck, .unanswered = end.stuck ? kMany : 0U};

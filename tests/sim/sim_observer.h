@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimObserver: a tool that looks at a simulated job, as stretto-top does: it comes at some time,
-// asks a few questions, and goes, in order or not. The job must not notice.
+// SimObserver: an observer of a simulated job, like stretto-top: it connects, sends a few requests,
+// and leaves, in order or not. The job must not notice it.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class SimObserver final : public LoopTask, private Van::Handler {
   Time next_due() const override;
   bool over() const override { return state_ == State::kGone; }
 
-  /// What a tool that has been welcomed must not see while its scheduler lives: its link's end, or
-  /// another answer than to what it asked. Ok: nothing.
+  /// A fault that a welcomed observer sees while the scheduler lives: the link's end, or a response
+  /// that does not match its request. Ok: none.
   const Status& complaint() const { return complaint_; }
   std::uint32_t answers() const { return answers_; }
 
@@ -42,7 +42,7 @@ class SimObserver final : public LoopTask, private Van::Handler {
   const Clock& clock_;
   Van van_;
   State state_ = State::kComing;
-  Time next_;  // When it comes, asks or goes, unless it waits for the scheduler.
+  Time next_;  // When it connects, asks or leaves, unless it waits for the scheduler.
   LinkId link_ = 0;
   control::Observe question_;
   std::uint32_t answers_ = 0;

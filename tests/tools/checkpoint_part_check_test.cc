@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says of a part is held against how its tensor is cut.
+// A part's entry in a file must match the cut of its tensor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct SavedHead : SavedPartHead {
   std::uint32_t part = 0;
 };
 
-// Why this is no part of the tensor; empty if it is.
+// Why this is not a part of the tensor; empty if it is.
 std::string refusal(const TensorSpec& spec, SavedHead head, std::uint64_t version = 7) {
   const SavedEntry entry{
       .key = part_key(spec.name, head.part), .bytes = head.bytes, .version = version};

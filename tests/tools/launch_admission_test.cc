@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launcher and an agent that show each other that both know a secret, and peers that do not.
+// Mutual authentication of a launcher and an agent by a shared secret, and peers without it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -74,10 +74,10 @@ TEST(LaunchAdmission, LauncherRefusesItsOwnProof) {
   EXPECT_FALSE(admission.is_passed());
 }
 
-// A program that listens where the agent connects, and what the agent said to it.
+// A listener in place of the launcher, and the bytes that the agent sent to it.
 class LaunchAdmissionListener : public testing::Test {
  protected:
-  // Answers the agent's first bytes by `answer`.
+  // Answers the agent's first bytes with `answer`.
   Status admitted_by(const std::string& answer) {
     const SteadyClock clock;
     const OpenPort opened = *open_port("127.0.0.1", 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a host can be emptied, and of whom.
+// Whether a host can be drained, and which members must leave for that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Way = DrainPlan::Way;
 
-// A scheduler here, servers 0 and 1 on a and b; worker 0 on a, workers 1 and 2 on b.
+// The scheduler is on this host, servers 0 and 1 on a and b; worker 0 on a, workers 1 and 2 on b.
 class DrainPlanTest : public testing::Test {
  protected:
   DrainPlanTest() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher of an elastic job, whose scheduler is a script that says without whom it goes on.
+// The launcher of an elastic job, whose scheduler is a script that announces lost workers.
 #include <signal.h>
 
 #include "tests/tools/launch_fixture.h"
@@ -11,7 +11,7 @@ constexpr const char* kHere = "echo 127.0.0.1:45678 >&3; echo all are here >&3; 
 
 class LaunchElastic : public LaunchFixture {};
 
-// More than one read takes, as when a host with many workers is lost.
+// More announcements than one read returns, as after the loss of a host with many workers.
 TEST_F(LaunchElastic, ManyLossesAtOnceAreAllHeardAndSoIsTheNext) {
   script("stretto-scheduler",
          std::string(kHere) +

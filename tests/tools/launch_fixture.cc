@@ -75,7 +75,7 @@ void LaunchFixture::SetUp() {
     *descriptor = Descriptor(::open((folder_ / name).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     ASSERT_TRUE(descriptor->is_open());
   }
-  // What a killed launcher leaves comes to this process, so that its end can be awaited.
+  // Orphans of a killed launcher become children of this process, which can then await their end.
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   script("stretto-scheduler", "echo 127.0.0.1:45678 >&3; echo all are here >&3");
   script("stretto-server", "exit 0");
@@ -100,7 +100,7 @@ void LaunchFixture::start(const std::vector<std::string>& words, int output) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
-  // What ctest or a shell says to the tests is not the launcher's business, which would warn of it.
+  // The launcher would warn of STRETTO_ variables that ctest or a shell sets for the tests.
   std::vector<char*> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!std::string_view(*entry).starts_with("STRETTO_")) variables.push_back(*entry);

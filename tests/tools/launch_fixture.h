@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the real stretto-launch on shell scripts that play the roles, in a folder of their own. What
-// processes do is observed through that folder: they write their ids and notes into files, and a
-// FIFO tells the test how far they are, so that no test has to sleep.
+// Runs the real stretto-launch on shell scripts that play the roles, in a folder of their own. The
+// processes write their ids and notes into files of that folder, and report progress through a
+// FIFO, so that no test has to sleep.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,29 +17,29 @@
 
 namespace stretto::launch {
 
-/// How a launch ended and what it said.
+/// The exit status and the output of a launch.
 struct Outcome {
-  int status = -1;  ///< As a shell says it; -1: it did not end in time.
+  int status = -1;  ///< As in a shell; -1: it did not end in time.
   std::string output;
   std::string errors;
 
-  /// The lines of `output` or `errors` in sorted order: processes run side by side.
+  /// The lines of `output` or `errors` in sorted order: the order of parallel processes varies.
   static std::vector<std::string> sorted_lines(const std::string& text);
   std::string last_error() const;
 };
 
 class LaunchFixture : public testing::Test {
  protected:
-  // A hung launch fails its test instead of stopping all.
+  // A hung launch fails its test instead of blocking the whole run.
   static constexpr Duration kPatience = 60s;
 
-  /// Makes the folder with a scheduler that listens and ends, and a server that ends.
+  /// Creates the folder with a scheduler that listens and exits, and a server that exits.
   void SetUp() override;
   void TearDown() override;
 
-  /// An executable script for /bin/sh in the folder. It finds the folder as $HERE; `note TEXT`
-  /// appends a line to the file notes, `tell TEXT` writes a line to the FIFO, `remember` its id to
-  /// the file ids.
+  /// An executable /bin/sh script in the folder. It finds the folder as $HERE; `note TEXT` appends
+  /// a line to the file notes, `tell TEXT` writes a line to the FIFO. `remember` appends the
+  /// process id to the file ids.
   std::string script(const std::string& name, const std::string& text) const;
 
   /// Starts stretto-launch --bin-dir FOLDER with `words`. `output` is its stdout; -1: a file.
@@ -50,22 +50,22 @@ class LaunchFixture : public testing::Test {
     return finish();
   }
 
-  /// The next line that a process tells.
+  /// The next line that a process writes to the FIFO.
   std::string told();
-  /// Lets one process go on that awaits it, now or later.
+  /// Lets one process continue that awaits it, now or later.
   void let_go();
-  /// Reads the launcher's stderr until it holds `text`; false if that does not come.
+  /// Reads the launcher's stderr until it contains `text`; false at a timeout or at its end.
   bool await_error(const std::string& text);
   std::string file(const std::string& name) const;
   std::vector<pid_t> remembered() const;
-  /// True once `process_id` is dead and gone; a process that this one inherits is reaped.
+  /// True once `process_id` has ended; reaps it if it is a child of this process.
   bool gone(pid_t process_id) const;
 
   std::filesystem::path folder_;
   pid_t launcher_ = -1;
 
  private:
-  // Adds what can be read in time; false at the end.
+  // Appends the bytes that can be read until `until`; false at the end or at a timeout.
   bool read_more(const Descriptor& from, std::string& text, Time until) const;
 
   std::string launcher_path_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that is emptied: what is asked of whom, and when it is over.
+// Host drains: the orders to members, and when a drain ends.
 #include <gmock/gmock.h>
 #include <signal.h>
 
@@ -160,7 +160,7 @@ TEST_F(HostDrainsTest, JobNeedingMembersRestartsAfterCheckpoint) {
   plan_.least_workers = 2;
   plan_.checkpoint = "kept";
   run_all();
-  saved_ = 10;  // One that was made before.
+  saved_ = 10;  // A checkpoint from before the drain.
   step();
   ASSERT_TRUE(take(1));
   EXPECT_THAT(done_.orders, IsEmpty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a launch as a table: what is so, what is done, and which phase follows.
+// The phases of a launch as a table: state, action, and next phase.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -65,7 +65,7 @@ TEST_F(LaunchLifecycle, AJobThatNeverCameTogetherIsGivenLess) {
   lifecycle_.on_ready();
   expect(kFailed, kStart, Step::kNone, Phase::kSettling);
   EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.apart);
-  lifecycle_.on_gathered();  // It had, and that is told late.
+  lifecycle_.on_gathered();  // The job had formed; the report is late.
   EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.settle);
 }
 
@@ -131,7 +131,7 @@ TEST_F(LaunchLifecycle, SecondSignalMayDifferFromTheFirst) {
   }
 }
 
-// A batch system tells each host at another time.
+// A batch system notifies each host at a different time.
 TEST_F(LaunchLifecycle, NoticesOfHostsAreNoSecondSignal) {
   run();
   lifecycle_.on_notice(SIGTERM);
@@ -143,7 +143,7 @@ TEST_F(LaunchLifecycle, NoticesOfHostsAreNoSecondSignal) {
 
 class LifecycleLeaving : public LaunchLifecycle {
  protected:
-  // The launcher gets SIGTERM, and tells the workers alone.
+  // The launcher gets SIGTERM, and forwards it to the workers only.
   void begin() {
     run();
     lifecycle_.on_signal(SIGTERM, kStart);

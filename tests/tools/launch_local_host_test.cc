@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of this host: what is kept of those that have ended.
+// Processes of this host: the resources that remain after their end.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -57,7 +57,7 @@ TEST_F(LaunchLocalHost, EndedProcessHoldsNoDescriptor) {
   EXPECT_EQ(host_.finish(1s), 0U);
 }
 
-// As the kernel does it to a process of another group that reads the terminal.
+// The kernel does the same to a background process group that reads the terminal.
 TEST_F(LaunchLocalHost, ProcessStoppedByTerminalIsKilled) {
   start(0, "kill -TTIN $$; exit 0");
   const Time end = clock_.now() + 60s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// News of members that end after they have left an elastic job in order: in virtual time.
+// Reports about members that end after a normal leave from an elastic job, in virtual time.
 #include "tests/tools/launch_supervisor_fixture.h"
 
 namespace stretto::launch::supervised {
@@ -48,7 +48,7 @@ TEST_F(MemberNewsTest, LeaverMayFailAfterTheScheduler) {
   EXPECT_EQ(status(), 0);
 }
 
-// A scheduler that ends with 0 has seen each worker leave, whatever its launcher has read of it.
+// A scheduler exits with 0 only after each worker has left, even if the launcher has not read so.
 TEST_F(MemberNewsTest, WorkerOfDoneJobMayFailUnannounced) {
   run_all();
   end({{kServer, kFine}, {kScheduler, kFine}});
@@ -156,7 +156,7 @@ TEST_F(MemberNewsTest, FailureCountsOnceRestartsAreUsedUp) {
 TEST_F(MemberNewsTest, NewsOfLossMayComeInsteadOfAPlace) {
   start_all();
   end({{kFirstWorker, kKilled}});
-  gather(JobFormation::kComplete);  // All had joined, and the launcher reads of it later.
+  gather(JobFormation::kComplete);  // All had joined; the launcher reads that late.
   EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts,
             (std::vector<Restart>{{4, kFirstWorker}}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of lines where they cannot be written: a disk that is full, and readers that go.
+// Lines that cannot be written: a full disk, and readers that close.
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace stretto::launch {
 namespace {
 
-// A device on which there is no room; replace() makes room.
+// A full device; replace() makes room.
 class LaunchOutputQueue : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,7 +54,7 @@ TEST_F(LaunchOutputQueue, AFullDiskIsToldOnceAndTriedAgain) {
 TEST_F(LaunchOutputQueue, ALineThatWasCutShortIsEndedBeforeTheNext) {
   make_room();
   ASSERT_GE(::fcntl(ends_[1], F_SETPIPE_SZ, 4096), 0);
-  queue_.line("", std::string(5000, 'x'));  // Goes in pieces.
+  queue_.line("", std::string(5000, 'x'));  // Written in pieces.
   queue_.write();
   EXPECT_EQ(written(), std::string(4096, 'x'));
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher as users meet it: real processes, real signals, real pipes.
+// The launcher as users run it: real processes, real signals, real pipes.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -169,7 +169,7 @@ TEST_F(LaunchProcess, ALogThatCannotBeWrittenIsNamedWithTheReason) {
 }
 
 TEST_F(LaunchProcess, TheFirstFailureIsNamedAndItsStatusReturned) {
-  // The others fail too, once they see that worker 2 has gone.
+  // The other workers fail too, once they notice the end of worker 2.
   const std::string worker =
       script("worker", "test $RANK = 2 && exit 3; tell up; await_go; exit 1");
   start({"-n", "3", worker});
@@ -329,7 +329,7 @@ TEST_F(LaunchProcess, AReaderThatStopsHidesNoFailure) {
   writer.close();
   ASSERT_EQ(told(), "up");
   let_go();
-  // Nothing has been read, and yet the failure is seen and acted on.
+  // Although nothing has been read, the launcher detects the failure and acts on it.
   ASSERT_TRUE(await_error("[launcher] sent SIGTERM to worker 1"));
   std::array<char, 65536> bytes;
   while (::read(reader.get(), bytes.data(), bytes.size()) > 0) {
@@ -337,7 +337,7 @@ TEST_F(LaunchProcess, AReaderThatStopsHidesNoFailure) {
   EXPECT_EQ(finish().status, 3);
 }
 
-// A batch system that stops the job does not wait for a reader that never reads.
+// A batch system that stops the job does not wait for a stuck reader of its output.
 TEST_F(LaunchProcess, SigtermEndsLauncherWithUnreadOutput) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

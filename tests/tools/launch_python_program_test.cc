@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in Python, and the Python that runs them.
+// Python programs, and the choice of their interpreter.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -57,7 +57,7 @@ TEST(LaunchPythonProgram, FlagsSayHowTheProgramRuns) {
 
 class LaunchPython : public LaunchFixture {
  protected:
-  // Runs a program by its name, in the folder of the test, which is also the whole PATH.
+  // Runs a program by its name, in the test's folder, which is the only entry of PATH.
   Outcome run_by_name(const std::string& name) {
     return run({"--chdir", folder_, "--env", "PATH=" + folder_.string(), "--", name});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a job of fixed size the scheduler is run again when it has crashed: in virtual time.
+// A crashed scheduler of a job of fixed size is restarted, in virtual time.
 #include <gmock/gmock.h>
 
 #include "tests/tools/launch_supervisor_fixture.h"
@@ -93,7 +93,7 @@ TEST_F(LaunchSchedulerReturns, OneThatEndsByItselfHasAReason) {
   EXPECT_TRUE(end({{kServer, {false, 69}}}).restarts.empty());
 }
 
-// Workers may work on for long after they have left.
+// Workers may continue to work long after they have left.
 TEST_F(LaunchSchedulerReturns, ASchedulerThatHasEndedIsNotMissed) {
   for (const Exit& exit : {kFine, kStatus3}) {
     SCOPED_TRACE(exit.text());
@@ -116,7 +116,7 @@ TEST_F(LaunchSchedulerReturns, BeforeTheJobHasComeTogetherItIsAFailure) {
   EXPECT_TRUE(end({{kScheduler, kKilled}}).restarts.empty());
 }
 
-// They wait for it, and would hear of nothing but a signal.
+// The workers wait for the scheduler, and would learn of the failure only by a signal.
 TEST_F(LaunchSchedulerReturns, OfAJobThatHasFailedItTellsTheOthersWhy) {
   run_all();
   end({{kFirstWorker, kStatus3}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher keeps of a scheduler that may come back: its folder, its lives, its silence.
+// The launcher's record of a restartable scheduler: its journal folder, incarnations and silence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ TEST_F(SchedulerSupervisorTest, ElsewhereAndWithoutRestartsItDoesNotComeBack) {
   EXPECT_EQ(SchedulerSupervisor(plan_, true, folders()).restarts_left(), 0U);
 }
 
-// Each scheduler tells of all, in the order of their moments.
+// Each scheduler incarnation reports all losses again, in chronological order.
 TEST_F(SchedulerSupervisorTest, RepeatedLossReportIsNewsOnce) {
   plan_.least_workers = 1;
   SchedulerSupervisor seat(plan_, true, folders());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spare workers of an elastic job, which are started for others: in virtual time.
+// Spare workers of an elastic job, which replace lost ones, in virtual time.
 #include "tests/tools/launch_supervisor_fixture.h"
 #include "tools/launch/supervision/spare_workers.h"
 
@@ -13,7 +13,7 @@ class LaunchReplacing : public SupervisorFixture {
   static constexpr std::size_t kFirstSpare = 4;
   static constexpr std::size_t kSecondSpare = 5;
 
-  // Both workers are lost and live on; the first spare is started for the first of them.
+  // Both workers are expelled but running; the first spare replaces the first of them.
   void lose_both() {
     supervisor_.on_loss_news(kFirstWorker, false, now_);
     supervisor_.on_spawned(kFirstSpare);
@@ -33,7 +33,7 @@ TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-// A finished job does not wait for a worker that may never come.
+// A finished job does not wait for a worker that may never join.
 TEST_F(LaunchReplacing, AFinishedJobEndsAReplacementThatHasNotJoined) {
   run_all();
   end({{kFirstWorker, kKilled}});
@@ -88,7 +88,7 @@ TEST_F(LaunchReplacing, StartsSparePerLostWorkerUntilNoneIsLeft) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-// The scheduler would refuse the replacement, and each refusal would use up a restart.
+// The scheduler would reject the replacement, and each rejection would use up a restart.
 TEST_F(LaunchReplacing, WorkerThatReturnsEndsItsReplacement) {
   run_all();
   supervisor_.on_loss_news(kFirstWorker, false, now_);
@@ -102,7 +102,7 @@ TEST_F(LaunchReplacing, WorkerThatReturnsEndsItsReplacement) {
   const Reaction ended = end({{kFirstSpare, kKilled}});
   EXPECT_TRUE(ended.restarts.empty() && ended.notes.empty());
   EXPECT_FALSE(supervisor_.deadline());
-  // The same number is free for the next loss.
+  // The same spare is free for the next loss.
   now_ += 100s;
   const Reaction lost = supervisor_.on_loss_news(kFirstWorker, false, now_);
   EXPECT_EQ(lost.restarts, (std::vector<Restart>{{kFirstSpare, kFirstWorker}}));
@@ -119,7 +119,7 @@ TEST_F(LaunchReplacing, ReplacementThatHasJoinedStays) {
   run_all();
   lose_both();
   note_joined(supervisor_, 2);
-  // Worker 2 was started for worker 0, and has joined: worker 3 has no place then.
+  // Worker 2 has replaced worker 0 and joined, so worker 3 is not needed.
   EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, true, now_).orders,
             to({kSecondSpare}, SIGKILL, Scope::kGroup));
 }
@@ -239,7 +239,7 @@ TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-// The scheduler does not know a replacement that has not joined: both time limits pass together.
+// The scheduler does not know a replacement that has not joined: both time limits expire together.
 TEST_F(LaunchReplacing, EachLossInOneLookGetsItsOwnSpare) {
   std::vector<JobMember> members = {{Role::kScheduler, 0}, {Role::kServer, 0}};
   for (Rank worker = 0; worker < 7; ++worker) members.push_back({Role::kWorker, worker});

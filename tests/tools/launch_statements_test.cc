@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher reads in a program's output about its failure.
+// Causes of a failure that a launcher finds in a program's output.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which members of an elastic job are told to end first: in virtual time.
+// Which members of an elastic job are stopped first, in virtual time.
 #include <algorithm>
 
 #include "tests/tools/launch_supervisor_fixture.h"
@@ -112,7 +112,7 @@ TEST_F(StopOrdersTest, KilledServerIsBlamedWhileWorkersLeave) {
             "SIGKILL");
 }
 
-// The scheduler fails since no worker is left, and is not the cause.
+// The scheduler fails because no worker is left; it is not the root cause.
 TEST_F(StopOrdersTest, SchedulerMayFailAfterKilledWorkers) {
   run_all();
   signal(SIGTERM);

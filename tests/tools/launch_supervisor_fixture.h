@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A supervisor of two workers and one server, for tests that tell it what happens, and when.
+// A supervisor of two workers and one server, for tests that feed it events and times.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class SupervisorFixture : public testing::Test {
   Reaction gather(JobFormation gathering) { return supervisor_.on_gathering(gathering, now_); }
   Reaction signal(int number) { return supervisor_.on_signal(number, now_); }
 
-  // To the next deadline, and what is done there.
+  // Advances to the next deadline; returns the reaction there.
   Reaction wait() {
     EXPECT_TRUE(supervisor_.deadline().has_value());
     now_ = *supervisor_.deadline();

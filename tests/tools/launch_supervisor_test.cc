@@ -252,7 +252,7 @@ TEST_F(LaunchSupervisor, NoticeDoesNotExplainEarlierFailure) {
   EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kServerLost);
 }
 
-// A wrapper dies of the notice; what it wrapped gets the notice then, and its time to end.
+// A wrapper dies of the signal; its child then gets the signal and the usual time to end.
 TEST_F(LaunchSupervisor, SignalsAndAwaitsWrapperOrphans) {
   run_all();
   signal(SIGTERM);
@@ -316,7 +316,7 @@ TEST_F(LaunchSupervisor, AWorkerThatCannotBeRunEndsAllAtOnce) {
   const Reaction reaction = supervisor_.on_refused(
       kFirstWorker, 127, {Code::kInvalidArgument, "cannot execute 'x'"}, now_);
   EXPECT_EQ(reaction.orders, to({kServer, kScheduler}, SIGTERM, Scope::kProcess));
-  EXPECT_FALSE(supervisor_.may_start());  // The second worker is not.
+  EXPECT_FALSE(supervisor_.may_start());  // Nor is the second worker started.
   end({{kScheduler, kTerminated}, {kServer, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(
@@ -394,7 +394,7 @@ TEST_F(LaunchSupervisor, SilenceLimitIsLongerWhileAllMembersRun) {
 TEST_F(LaunchSupervisor, AHostThatIsLostIsTheCause) {
   run_all();
   const Status why(Code::kNetwork, "two is lost");
-  // Its workers' connections end first, and so does who depends on them.
+  // Its workers' connections end first, and so do members that depend on them.
   EXPECT_TRUE(end({{kServer, {false, kExitOfLoss}}}).orders.empty());
   supervisor_.on_host_lost(std::vector<std::size_t>{kSecondWorker}, why, now_, now_);
   end({{kFirstWorker, {false, 1}}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line means, and what each process of it is given. No process is started here.
+// The meaning of a command line, and the variables of each process. Starts no process.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -209,7 +209,7 @@ TEST(LaunchHosts, ErrorsNameLineFoundAndWanted) {
             "hosts:1: found 'a cpus=2', wanted 'host slots=N'");
   EXPECT_EQ(parse_hostfile("# none\n", "hosts").status().cause(),
             "hosts: the host file names no host");
-  // An option for ssh, and words for a shell.
+  // An ssh option, and shell syntax.
   for (const char* wrong : {"-oProxyCommand=touch", "a;b", "$(c)", "`d`", "a\x01", "\x1b[2J"}) {
     EXPECT_EQ(parse_hostfile(wrong, "hosts").status().cause(),
               std::string("hosts:1: '") + wrong + "' is no name of a host, wanted 'host slots=N'");
@@ -298,7 +298,7 @@ TEST_F(LaunchEnvironment, FixedPortsGoToThoseThatListen) {
                    .contains("STRETTO_SERVER_PORT"));
 }
 
-// The members' own reader of these variables must agree with the launcher.
+// The members' parser of these variables must agree with the launcher.
 TEST_F(LaunchEnvironment, ConfigReadsGivenVariables) {
   for (const JobMember& member : members_of(plan_)) {
     const Variables given = variables_for(plan_, member, rendezvous_, seat_, {});

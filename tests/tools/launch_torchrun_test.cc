@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of torchrun: what each makes of the job, and what is said where one cannot be honoured.
+// Flags of torchrun: their effect on the job, and the errors for flags that cannot be honoured.
 #include <gtest/gtest.h>
 
 #include "tools/launch/plan/arguments.h"
@@ -191,7 +191,7 @@ TEST(LaunchTorchrun, NodesByHandAreCheckedToo) {
             std::string::npos);
 }
 
-// Which node of the allocation each worker runs on; the scheduler and one server come before.
+// The allocation's node of each worker; the scheduler and one server come first.
 std::vector<std::size_t> slurm_nodes(const Words& words, const std::string& tasks) {
   const Variables slurm{{"SLURM_JOB_ID", "5"}, {"SLURM_TASKS_PER_NODE", tasks}};
   const Result<Placement> placement = place(planned(words), slurm, is_nowhere);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a composite transport are asked for what has come. That it is a transport is the
-// conformance suite's.
+// Which parts of a composite transport are polled for input. The conformance suite tests its
+// behaviour as a transport.
 #include "van/transport/composite.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ class CompositeParts : public testing::Test, private Transport::Sink {
 TEST_F(CompositeParts, OnlyOneThatSignalsIsAsked) {
   poll();
   EXPECT_EQ(parts_[0]->polls + parts_[1]->polls, 0);
-  EXPECT_GT(parts_[0]->unsignalled, 0);  // What it knows already, and what waits to leave.
+  EXPECT_GT(parts_[0]->unsignalled, 0);  // A poll for known input and for queued output.
   EXPECT_GT(parts_[1]->unsignalled, 0);
   parts_[1]->ring();
   poll();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of a message, and what a malformed one is told.
+// Decoded messages, and the errors of malformed ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// As protobuf writes it: what no encoder of ours would.
+// Protobuf's encoding, for messages that our encoder would not make.
 Buffer bytes_of(const wire::Control& message) {
   const std::string bytes = message.SerializeAsString();
   return Buffer::copy_of(std::as_bytes(std::span(bytes)));
@@ -21,7 +21,7 @@ Buffer bytes_of(const wire::Control& message) {
 
 Result<Message> read(const wire::Control& message) { return decode(bytes_of(message)); }
 
-// A message of ours as protobuf sees it, to be spoilt.
+// One of our messages in its Protobuf form, whose fields a test then changes.
 wire::Control to_spoil(const Message& message) {
   const Buffer bytes = encode(message);
   wire::Control spoilt;
@@ -208,7 +208,7 @@ TEST(ControlDecode, LimitsHeartbeatFields) {
   EXPECT_EQ(told.activity->awaits.size(), Activity::kMostAwaited);
 }
 
-// ---- those who look on
+// ---- traces and observers
 
 TEST(ControlDecode, UnknownOrderOrQuestionDecodesToNone) {
   wire::Control message;

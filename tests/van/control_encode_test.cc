@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of each message, which never change: releases of one protocol speak to one another.
+// The bytes of each message, which never change: releases with the same protocol must interoperate.
 // They were made with protoc, not by the code under test:
 //   echo 'sit_out { number: 3 over: true }' | protoc --encode=stretto.wire.Control
 //   van/control/control.proto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates of deliveries, in virtual time.
+// Delivery rates, in virtual time.
 #include "van/path/delivery_rate.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ constexpr double kRate = 125e6;
 
 class DeliveryRateTest : public testing::Test {
  protected:
-  /// Slices go and come without a pause, in clumps of `clump` bytes; more waits, or not.
+  /// Sends and delivers without a pause, in clumps of `clump` bytes; `more`: more data is queued.
   void deliver(Duration length, bool more = true, std::uint64_t clump = 32'000) {
     for (const Time end = now_ + length; now_ < end;) {
       rate_.on_sent(idle_, more, now_);
@@ -39,7 +39,7 @@ TEST_F(DeliveryRateTest, UnknownUntilAnIntervalEnds) {
   EXPECT_NEAR(rate_.get(), kRate, 0.1 * kRate);
 }
 
-// With 10 ms an interval would hold one clump too many or too few.
+// An interval of 10 ms would hold one clump too many or too few.
 TEST_F(DeliveryRateTest, ClumpsChangeLittle) {
   deliver(3s, true, 500'000);
   EXPECT_NEAR(rate_.get(), kRate, 0.08 * kRate);
@@ -57,12 +57,12 @@ TEST_F(DeliveryRateTest, LittleDemandLowersNothing) {
   deliver(1s);
   for (int i = 0; i < 1000; ++i) {
     deliver(100us, false);
-    now_ += 1ms;  // Busy for all that is known, and slow.
+    now_ += 1ms;  // Busy as far as is known, and slow.
   }
   EXPECT_NEAR(rate_.get(), kRate, 0.1 * kRate);
 }
 
-// What has left the host without a credit, and then idles, does not put the interval off.
+// A link that sends without a credit and then idles does not postpone the end of the interval.
 TEST_F(DeliveryRateTest, IdleWithoutCreditCountsOnce) {
   for (int i = 0; i < 3; ++i) {
     rate_.on_sent(true, true, now_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a far end is asked what has come, and when frames count as lost, in virtual time.
+// When a peer is asked for its received counts, and when frames count as lost, in virtual time.
 #include <gtest/gtest.h>
 
 #include "van/fabric/delivery_probe.h"
@@ -11,12 +11,12 @@ constexpr Duration kLimit = 15s;
 
 class DeliveryProbeTest : public testing::Test {
  protected:
-  /// Looks after half a second more; true if the far end should be asked.
+  /// Looks after another 500 ms; true if the peer should be asked.
   bool look() {
     now_ += 500ms;
     return delivery_.look(counts_, now_);
   }
-  /// Looks for as long, and the far end answers each question so.
+  /// Looks for that long, while the peer answers each probe with `came`.
   bool lost_though_answered(std::uint64_t came) {
     for (const Time end = now_ + kLimit; now_ <= end + 1s;) {
       if (look()) delivery_.heard(came, true);

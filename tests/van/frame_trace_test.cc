@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Van notes of its frames: waiting, leaving, preemption and coming, by hand in virtual time.
+// The trace records of a Van's frames: waiting, sending, preemption and arrival, in virtual time.
 #include "van/session/frame_trace.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class FrameTraceTest : public testing::Test {
     tracer_.ring()->release(notes.size());
     return records;
   }
-  // The loop waits a millisecond.
+  // The loop waits for a millisecond.
   void pass() {
     clock_.advance_to(clock_.now() + 1ms);
     trace_.rests();
@@ -62,7 +62,7 @@ TEST_F(FrameTraceTest, RecordsNoFrameWhileTracingIsOff) {
   leave(frame, 0, true);
   EXPECT_TRUE(noted().empty());
   tracer_.start(64);
-  leave(frame, 0, true);  // It waited before.
+  leave(frame, 0, true);  // It was queued before the trace began.
   EXPECT_TRUE(noted().empty());
 }
 
@@ -174,7 +174,7 @@ TEST_F(FrameTraceTest, OfAnAbandonedFrameNothingIsKept) {
   end.sequence = 6;
   end.version = first.sequence;
   trace_.slice_came(1, end);
-  // Whatever came under its number would have begun then.
+  // If the abandoned frame's begin were kept, this record would start there.
   trace_.came(1, first);
   trace_.handled();
   const std::vector<TraceRecord> records = noted();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How links come, who hears of their end, and what is forgotten with them.
+// How links are opened, which ends are reported, and which state is dropped with them.
 #include "van/engine/link_manager.h"
 
 #include "tests/van/parts_fixture.h"
@@ -98,7 +98,7 @@ TEST_F(LinkManagerTest, TheEndOfAMembersLinkIsABreak) {
   EXPECT_TRUE(lives_.empty());
 }
 
-// Where frames carry checksums, bytes that are none are no misbehaviour: they were corrupted.
+// With frame checksums, invalid bytes are corruption and not misbehaviour.
 TEST_F(LinkManagerTest, NonsenseOnALinkWithChecksumsIsABreak) {
   let_in();
   links_.carrier_broke(kTheirs, {Code::kMalformed, "no frame"}, seen_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames of the send queue interrupt others, and which must begin over.
+// Which frames of the send queue interrupt others, and which are abandoned and sent again.
 #include "tests/van/send_queue_fixture.h"
 
 namespace stretto {
 namespace {
 
-// ---- nesting: what interrupts what interrupted others
+// ---- nesting: which frames interrupt nested ones
 
 class SendQueueNesting : public SendQueueTest {
  protected:
@@ -18,7 +18,7 @@ class SendQueueNesting : public SendQueueTest {
     waiting.tag = mark;
     queue_.push(1, std::move(waiting));
   }
-  /// Two have begun, the second within the first.
+  /// Begins two frames, the second within the first.
   void begin_two(std::size_t bytes) {
     push(1, 1, bytes);
     EXPECT_EQ(take(), 1U);
@@ -78,7 +78,7 @@ TEST_F(SendQueueNesting, PausedFrameDoesNotCountAsNested) {
   EXPECT_EQ(take(), 3U);
 }
 
-// ---- beginnings, where no frame may go whole
+// ---- begun frames, where none may be sent whole
 
 class SendQueueRoom : public SendQueueTest {
  protected:
@@ -90,14 +90,14 @@ class SendQueueRoom : public SendQueueTest {
     large.tag = tag;
     queue_.push(1, std::move(large));
   }
-  /// Begins as many as the far end takes, of tags 1, 2, ... and rising priorities.
+  /// Begins as many frames as the peer accepts, with tags 1, 2, ... and rising priorities.
   void begin_all() {
     for (std::uint64_t tag = 1; tag <= wire::kMaxBegun; ++tag) {
       push(static_cast<std::int32_t>(tag), tag);
       EXPECT_EQ(take(), tag);
     }
   }
-  /// The tag of the slice that goes; negative if it ends a beginning.
+  /// The tag of the next slice; negative if it abandons a begun frame; 0 if there is none.
   std::int64_t go() {
     const auto pick = queue_.next();
     if (!pick) return 0;

@@ -15,7 +15,7 @@
 namespace stretto {
 namespace {
 
-/// It is over at once, and counts what it is asked without any lock of its own.
+/// A node that is over at once, and counts requests without a lock of its own.
 struct BriefNode {
   struct Nobody {
     void wake() {}
@@ -31,7 +31,7 @@ struct BriefNode {
   std::uint64_t asked = 0;
 };
 
-// Others have every chance to come between.
+// Gives other threads every chance to interleave.
 void count_slowly(BriefNode& node) {
   const std::uint64_t seen = node.asked;
   std::this_thread::yield();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's life in a job, state by state, in virtual time, against a scheduler played by hand.
+// A member's life cycle, state by state, in virtual time, with a simulated scheduler.
 #include "van/membership/membership_client.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ using fake::FarEnd;
 using fake::MembershipClientTest;
 using testing::HasSubstr;
 
-// ---- greeting
+// ---- handshake
 
 TEST_F(MembershipClientTest, SendsHelloWithIdentity) {
   step();
@@ -375,7 +375,7 @@ TEST_F(MembershipClientTest, OfASchedulerThatIsHeardTheVerdictSaysNothing) {
   EXPECT_EQ(membership_.status().cause(), "the first");
 }
 
-// The scheduler may wait for reports of other links: servers can be spared.
+// The scheduler may wait for reports of other links, since a server may have a standby.
 TEST_F(MembershipClientTest, AReplicatedJobsVerdictWaitsLonger) {
   become_member();
   Roster next = fake::roster();
@@ -399,7 +399,7 @@ TEST_F(MembershipClientTest, DepartedServerIsNotLost) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
   shard_leaves();
-  // Its end may be noticed in the same turn; no roster follows that would say so again.
+  // Its link may break in the same iteration; no later roster repeats the departure.
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the second"});
   pass(3100ms);
   EXPECT_EQ(membership_.state(), State::kMember);
@@ -419,7 +419,7 @@ TEST_F(MembershipClientTest, ResigningMemberAwaitsSchedulerAnswer) {
   EXPECT_EQ(std::get<control::Failure>(told).why.cause(), "out of memory: wanted 7 bytes more");
   control::Failure answer{.why = Status(Code::kPeerLost, "worker 1 is lost")};
   say(answer);
-  expect_failed(Code::kResource, "wanted 7 bytes");  // Its own reason stays.
+  expect_failed(Code::kResource, "wanted 7 bytes");  // Its own reason is kept.
 }
 
 TEST_F(MembershipClientTest, UnansweredResignationTimesOut) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MembershipClientTest: a worker's membership in virtual time, against a scheduler played by hand.
+// MembershipClientTest: a worker's membership in virtual time, with a simulated scheduler.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class MembershipClientTest : public testing::Test {
     membership_.tick();
     van_.step(seen, Duration::zero());
   }
-  /// Time passes in steps as a loop would take them, the scheduler silent.
+  /// Lets time pass in a loop's steps, while the scheduler is silent.
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
       clock_.advance_to(std::min(end, clock_.now() + 100ms));

@@ -7,7 +7,7 @@ namespace {
 
 using fake::MembershipClientTest;
 
-// In a job whose scheduler may be lost and replaced.
+// A job whose scheduler may be lost and replaced.
 class ReplaceableSchedulerTest : public MembershipClientTest {
  protected:
   void become_member(Duration dead_after = 5s) {
@@ -23,7 +23,7 @@ class ReplaceableSchedulerTest : public MembershipClientTest {
   void report_server() {
     membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
   }
-  /// Time passes while the scheduler shows signs of life.
+  /// Lets time pass while the scheduler sends heartbeats.
   void pass_with_heartbeats(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end;) {
       jump(100ms);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PacerFixture: a queue and its pacer in virtual time, on links as good as they are told to be.
+// PacerFixture: a queue and its pacer in virtual time, on links with the given rate and delay.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class PacerFixture : public testing::Test {
     frame.payload = Buffer::allocate(bytes);
     queue_.push(link, std::move(frame));
   }
-  // Sends all that may go; how many bytes.
+  // Sends all that the pacer allows; returns the bytes.
   std::uint64_t send() {
     std::uint64_t bytes = 0;
     pacer_.on_time(now_);
@@ -42,7 +42,7 @@ class PacerFixture : public testing::Test {
     ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
     pacer_.on_credit(link, queue_.windows().sent(link), now_, [] { return std::nullopt; });
   }
-  // A gigabit a second and 100 us, as long as there is something to send.
+  // Sends without a pause at 1 Gbit/s, with credits after 100 us.
   void learn(LinkId link, Duration length) {
     for (const Time end = now_ + length; now_ < end;) {
       push(link, 1 << 20);
@@ -60,7 +60,7 @@ class PacerFixture : public testing::Test {
   SendQueue queue_{1 << 20, 8 << 20};
   Pacer pacer_{queue_};
   Time now_{std::chrono::seconds(50)};
-  std::vector<std::uint32_t> slices_;  // As they were sent.
+  std::vector<std::uint32_t> slices_;  // In the order of sending.
 };
 
 }  // namespace stretto::fake

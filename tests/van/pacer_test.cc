@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pacer makes of a queue's windows, link by link and for all of them.
+// The windows that the pacer sets, for single links and for all together.
 #include "van/pacing/pacer.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class PacerTest : public fake::PacerFixture {
     credit.flags = urgent ? wire::kUrgent : 0;
     pacer_.hear(link, credit, now_);
   }
-  // How much of link 1 may be in flight, with endless data and no credit.
+  // The bytes in flight on link 1, with endless data and no credit.
   std::uint64_t filled() {
     push(1, 16 << 20);
     for (int i = 0; i < 5; ++i, now_ += 1ms) send();
@@ -92,7 +92,7 @@ TEST_F(PacerTest, GrantBoundsWindowAndSlices) {
   EXPECT_GE(filled(), 240U << 10);
 }
 
-// Credits that wait 3 ms behind what their sender sends: as much more is in flight.
+// Credits wait 3 ms behind their sender's data: the window grows by that much.
 TEST_F(PacerTest, WindowCoversQueueOfCredits) {
   learn(1, 500ms);
   hear(1, 0, 0);
@@ -104,7 +104,7 @@ TEST_F(PacerTest, WindowCoversQueueOfCredits) {
   EXPECT_NEAR(static_cast<double>(filled() - before), more, more / 4);
 }
 
-// The first link's far end takes nothing: the pacer has the loop look until the other has its turn.
+// Link 1's peer reads nothing: the pacer schedules further looks until link 2 may send.
 TEST_F(PacerTest, SlowFarEndHoldsNoOtherLink) {
   learn(1, 500ms);
   learn(2, 500ms);
@@ -112,7 +112,7 @@ TEST_F(PacerTest, SlowFarEndHoldsNoOtherLink) {
   push(2, 1 << 20, false, -5);
   push(1, 4 << 20);
   send();
-  const std::uint64_t before = queue_.windows().in_flight(2);  // Of what waited longest.
+  const std::uint64_t before = queue_.windows().in_flight(2);  // Of the frame that waited longest.
   const Time begun = now_;
   while (queue_.windows().in_flight(2) == before) {
     const Time next = pacer_.next_look(now_);
@@ -123,7 +123,7 @@ TEST_F(PacerTest, SlowFarEndHoldsNoOtherLink) {
   EXPECT_LE(now_ - begun, 100ms);
 }
 
-// A far end may tell anything, early, late or twice: data flows, and windows have their limit.
+// A peer may send any credits, early, late or twice: data flows, and windows keep their limit.
 TEST_F(PacerTest, ForgedCreditsStopNoLink) {
   std::mt19937_64 random(7);
   pacer_.set_limit(1 << 20);
@@ -163,7 +163,7 @@ TEST_F(PacerTest, AckReportsGrantedRate) {
   EXPECT_NEAR(static_cast<double>(told(1).version), 185e3, 40e3) << "of 119 MB/s";
 }
 
-// Both links were busy; then the second is alone, and has the whole uplink at once.
+// Both links were busy; then only the second is, and gets the whole uplink at once.
 TEST_F(PacerTest, LastLinkOfRoundGetsFullWindow) {
   for (int i = 0; i < 200; ++i) {
     for (LinkId link : {1U, 2U}) push(link, 256 << 10);
@@ -178,7 +178,7 @@ TEST_F(PacerTest, LastLinkOfRoundGetsFullWindow) {
 
 TEST_F(PacerTest, LatencyModeLastsForAWhile) {
   learn(1, 500ms);
-  queue_.add_link(3);  // Within this host: it is not paced.
+  queue_.add_link(3);  // Within this host: not paced.
   const auto slice = [this] {
     credit(1);
     send();
@@ -242,7 +242,7 @@ TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
   learn(2, 300ms);
   push(1, 1 << 20);
   send();
-  EXPECT_GT(queue_.windows().in_flight(1), 0U);  // And link 1 never hears of it.
+  EXPECT_GT(queue_.windows().in_flight(1), 0U);  // Link 1 never gets a credit for it.
   std::uint64_t sent = 0;
   for (int i = 0; i < 1000; ++i) {
     push(2, 16 << 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a Van over a scripted transport, without the Van: what one of them does is seen in
-// the others.
+// The parts of a Van over a scripted transport, without the Van: tests observe the effects of one
+// part on the others.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,9 +22,9 @@ class PartsFixture : public testing::Test {
   }
 
   void pass(Duration time) { clock_.advance_to(clock_.now() + time); }
-  /// As if the far end had said hello.
+  /// Marks the link as if the peer had sent its hello.
   void greet(LinkId link) { lives_.greet(link, *lives_.find(link)); }
-  /// What waits may go.
+  /// Sends all queued frames that may be sent.
   void pump() { sender_.pump(seen_); }
   control::Message sent(std::size_t index) {
     return *control::decode(wire_.sent.at(index).payload);

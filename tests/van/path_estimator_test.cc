@@ -13,7 +13,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-/// A pipe of a rate, with a delay there and back; its sender keeps to the window if it can.
+/// A pipe with a rate and a round trip; its sender keeps to the window if it can.
 class Pipe {
  public:
   Pipe(double rate, Duration round_trip) : rate_(rate), round_trip_(round_trip) {}
@@ -99,7 +99,7 @@ TEST(PathEstimator, LeavesQueuesOutOfTheRoundTrip) {
   EXPECT_LT(pipe.path.round_trip(), 500us);
 }
 
-// A relay on this host acknowledges at once what has 20 ms to go.
+// A relay on this host acknowledges immediately, although the data needs 20 ms more.
 TEST(PathEstimator, CountsTheWayBehindARelay) {
   Pipe pipe(125e6, 20ms);
   pipe.path.note_packets(Transport::RoundTrips{.least = 50us, .smoothed = 60us}, pipe.now());

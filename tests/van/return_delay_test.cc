@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What credits tell of the queue on their way back, in virtual time.
+// Estimates of the queue on the return path from credits, in virtual time.
 #include "van/path/return_delay.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 class ReturnDelayTest : public testing::Test {
  protected:
-  /// A credit comes each millisecond, `delay` after it left. The far end's clock is `ahead`.
+  /// Receives a credit each millisecond, `delay` after its sending. The peer's clock is `ahead`.
   void receive(Duration delay, Duration length, Duration ahead = {}) {
     for (const Time end = now_ + length; now_ < end; now_ += 1ms) {
       delay_.note(sent_us(now_ + ahead - delay), now_);
@@ -39,7 +39,7 @@ TEST_F(ReturnDelayTest, OffsetOfClocksCountsNothing) {
   }
 }
 
-// A clock that runs 100 millionths fast seems to gain 18 ms in three minutes.
+// A clock that is 100 ppm fast seems to gain 18 ms in three minutes.
 TEST_F(ReturnDelayTest, DriftOfClocksIsForgotten) {
   for (int second = 0; second < 180; ++second) {
     receive(1ms, 1s, std::chrono::microseconds(-100 * second));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A member's scheduler is lost and awaited, in virtual time, against schedulers that are played by
-// hand.
+// A member whose scheduler is lost and awaited, in virtual time, with simulated schedulers.
 #include "van/membership/scheduler_link.h"
 
 #include "tests/van/membership_fixture.h"
@@ -30,7 +29,7 @@ class AwaitedSchedulerTest : public MembershipClientTest {
     scheduler_.break_link();
     step();
   }
-  /// The far end of the last call.
+  /// The peer of the last connection attempt.
   FarEnd callee() { return {wire_, static_cast<LinkId>(wire_.connected.size()), 1}; }
   static control::Hello hello_in(FarEnd& far) {
     return std::get<control::Hello>(far.controls().at(0));
@@ -74,7 +73,7 @@ TEST_F(AwaitedSchedulerTest, NothingIsAskedOfItMeanwhile) {
   EXPECT_GT(wire_.connected.size(), 3U) << "it is called again and again";
 }
 
-// Started by a process that has ended: one of this process's number, which began at another time.
+// A member whose starter has ended: its process id exists, but started at another time.
 class AbandonedMemberTest : public AwaitedSchedulerTest {
  protected:
   AbandonedMemberTest() : AwaitedSchedulerTest(abandoned()) {}

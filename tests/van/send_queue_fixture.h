@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A send queue of three links, and frames that are known by a mark.
+// A send queue of three links, and frames with marks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 namespace stretto {
 
-inline constexpr std::uint64_t kFrame = wire::kHeaderBytes + 64;  // What frame() charges.
+inline constexpr std::uint64_t kFrame = wire::kHeaderBytes + 64;  // What frame() adds to a window.
 
-/// `mark` tells frames apart.
+/// `mark` identifies the frame.
 inline Frame frame(std::int32_t priority, std::uint64_t mark, std::uint32_t tensor = 1,
                    std::size_t bytes = 64) {
   Frame frame;
@@ -36,7 +36,7 @@ class SendQueueTest : public testing::Test {
     for (LinkId link : {1U, 2U, 3U}) queue_.add_link(link);
   }
 
-  /// Takes the next frame; its mark, or 0 if nothing may go.
+  /// Takes the next frame; its mark, or 0 if no frame may be sent.
   std::uint64_t take() {
     const auto pick = queue_.next();
     if (!pick) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue against a model that looks at everything each time: random pushes, credits, full links
-// and changes of mind, and after each the same pick.
+// The queue against a model that searches exhaustively: random pushes, credits, full links and
+// changes of urgency, and after each operation the same pick.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class Model {
   std::uint64_t orders = 0;
   bool latency_mode = false;
 
-  /// `nothing_waits`: neither data nor control, of any link.
+  /// `nothing_waits`: no data and no control frame is queued, on any link.
   void push(LinkId id, ModelFrame frame, bool nothing_waits) {
     if (nothing_waits) last_ = id - 1;
     frame.order = ++orders;
@@ -86,7 +86,7 @@ class Model {
     in_order(taken);
     return taken;
   }
-  /// Those of one tag are moved in the order in which they were queued.
+  /// Frames of one tag are moved in the order in which they were queued.
   static void in_order(std::vector<ModelFrame>& frames) {
     std::ranges::sort(frames, {}, &ModelFrame::order);
   }
@@ -286,7 +286,7 @@ class Both {
         return push(id, tag);
     }
   }
-  /// Everything that may go now, if it is the same.
+  /// Takes up to `most` frames, and compares each pick with the model's.
   void drain(int most) {
     for (int i = 0; i < most; ++i) {
       const auto expected = model_.next();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frame goes next: urgency over all links, turns among equals, windows, and control before
-// all.
+// The next frame to send: urgency over all links, round robin among equals, windows, and control
+// before data.
 #include "van/queue/send_queue.h"
 
 #include "tests/sim/sim_network.h"
@@ -294,7 +294,7 @@ TEST_F(SendQueueTest, BeginningsAreBounded) {
   }
 }
 
-/// Whatever is done to a queue, in any order, its counters say what is in it.
+/// After any operations in any order, the counters match the queue's content.
 TEST_F(SendQueueTest, CountersHoldUnderRandomUse) {
   sim::Random random(42);
   std::vector<std::uint64_t> sent(4), credited(4);

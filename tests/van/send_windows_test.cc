@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices and windows of throughput mode and of latency mode, and what changes with the mode.
+// Slices and windows of throughput mode and latency mode, and their change with the mode.
 #include "tests/sim/sim_network.h"
 #include "tests/van/send_queue_fixture.h"
 
@@ -14,8 +14,8 @@ Frame large(std::int32_t priority, std::uint64_t mark, std::size_t bytes = 256) 
   return frame(priority, mark, 1, bytes);
 }
 
-/// In latency mode two slices of 64 bytes may be in flight on a link and on all, in throughput mode
-/// four of 256.
+/// Latency mode allows two slices of 64 bytes in flight, on a link and on all; throughput mode four
+/// of 256.
 class SendModesTest : public SendQueueTest {
  protected:
   SendModesTest() {
@@ -98,8 +98,8 @@ TEST_F(SendModesTest, DepartedBytesOpenNoWindow) {
   EXPECT_EQ(take_all(), (Marks{2, 3}));
 }
 
-/// Whatever happens, in any order: windows hold, and when all has arrived they are those of the
-/// mode.
+/// For any operations in any order: windows hold, and once all data has arrived they are the
+/// windows of the mode.
 TEST_F(SendModesTest, WindowsHoldUnderRandomUse) {
   sim::Random random(7);
   for (int i = 0; i < 20'000; ++i) {

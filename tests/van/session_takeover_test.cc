@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session goes on over another link: whatever was lost with the first, and with the second while
-// it took over, all arrives once and in order, and nothing is kept that has arrived.
+// A session resumes over another link: any frames lost with the first link, or with the second
+// during the takeover, arrive once and in order, and no delivered frame is kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::uint64_t kFrames = 5;  // That each end sends.
+constexpr std::uint64_t kFrames = 5;  // From each end.
 
-// One end: what it has sent, what is on its way from here, what has come.
+// One end: its sent frames, its frames in transit, and the received ones.
 struct End {
   End() { session.outlive(77); }
 
-  // Pushes and control frames by turns.
+  // Pushes and control frames alternate.
   void send_new() {
     if (session.next_again() != nullptr || sent == kFrames) return;
     wire::Header header;
@@ -61,9 +61,9 @@ struct End {
   std::vector<std::uint32_t> acked;
 };
 
-// Two ends that send, deliver and send again in turns, and links that break after some of them.
+// Two ends that send, deliver and retransmit, and links that break in between.
 struct Pair {
-  // One small thing; which one follows from when it is.
+  // One small step; `at` determines which.
   void act(int at) {
     switch (at % 6) {
       case 0:
@@ -80,8 +80,8 @@ struct Pair {
         return far.send_again();
     }
   }
-  // All that was on its way is lost. With `heard`, the near end hears the far one's answer; else
-  // that is lost too, with the link that carried it.
+  // Loses all frames in transit. With `heard`, the near end receives the far end's answer;
+  // otherwise that is lost too, with its link.
   void break_link(bool heard) {
     near.way.clear();
     far.way.clear();
@@ -93,7 +93,7 @@ struct Pair {
   }
   void settle() {
     for (int at = 0; at < 200; ++at) act(at);
-    for (End* end : {&near, &far}) {  // What rides on the last frames.
+    for (End* end : {&near, &far}) {  // Acks in a last frame.
       wire::Header credit;
       credit.kind = wire::Kind::kCredit;
       end->session.stamp(credit, false, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a session: what leaves has the next one, what comes must have it.
+// Sequence numbers of a session: a sent frame gets the next one, a received frame must have it.
 #include "van/session/session.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 class SessionTest : public testing::Test {
  protected:
-  // Hands a frame over, and returns what left.
+  // Stamps a frame, and returns the sent header.
   wire::Header send(wire::Kind kind, wire::Key key = {}) {
     wire::Header header;
     header.kind = kind;
@@ -74,7 +74,7 @@ TEST_F(SessionTest, SaysWhetherCreditIsNew) {
   EXPECT_FALSE(far_.note_received(header));
 }
 
-// A far end that credits data and does not tell of its frames would let them be kept without limit.
+// A peer that credits data without reporting its frames would make the buffer grow without limit.
 TEST_F(SessionTest, SessionRefusesCreditForUnreceivedData) {
   near_.outlive(77);
   send(wire::Kind::kControl);
@@ -105,7 +105,7 @@ TEST_F(SessionTest, SessionGivesItsNameUpAfterItsFarEnd) {
   near_.note_sent(value, Buffer::borrow(memory, [&] { ++leases_ended; }));
   wire::Header header;
   header.sequence = 1;
-  header.credit = wire::kHeaderBytes + sizeof memory;  // And it tells of no frame.
+  header.credit = wire::kHeaderBytes + sizeof memory;  // It does not report a frame.
   EXPECT_TRUE(near_.check_told(header).ok());
   near_.note_received(header);
   EXPECT_FALSE(near_.outlives());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two Vans that talk all the time, and a path between them that falls silent in some way: how long
-// it takes until one of them hears of it, and what a silence that ends in time costs.
+// Two Vans that exchange data continuously over a path that becomes silent: how long the detection
+// takes, and the cost of a silence that ends in time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ class SilentLinksTest : public testing::Test {
     worker_.step(at_worker_, Duration::zero());
     clock_.advance_to(clock_.now() + 2ms);
   }
-  // A share each way as soon as there is room, as rounds do.
+  // Sends data in each direction whenever a queue is idle, as rounds do.
   void exchange() {
     if (worker_.queue().idle()) {
       ++pushed_;
@@ -80,7 +80,7 @@ class SilentLinksTest : public testing::Test {
     network_.unhush("worker", "shard");
     network_.unhush("shard", "worker");
   }
-  // From when the path falls silent until an end hears of it.
+  // The time from the silence of the path to its detection at an end.
   double seconds_until_heard(bool there, bool back, std::size_t least_bytes) {
     talk(300ms);
     silence(there, back, least_bytes);
@@ -111,7 +111,7 @@ struct SilentWay {
 };
 class SilentWaysTest : public SilentLinksTest, public testing::WithParamInterface<SilentWay> {};
 
-// What the scheduler needs to decide on it comes on top.
+// The scheduler's time to decide comes on top.
 TEST_P(SilentWaysTest, SilentPathIsReportedSoonAfterTimeout) {
   const double after =
       seconds_until_heard(GetParam().there, GetParam().back, GetParam().least_bytes);
@@ -151,7 +151,7 @@ TEST_F(SilentLinksTest, ResetRestartsFullTimeout) {
   EXPECT_FALSE(heard());
 }
 
-// Small frames alone, as acknowledgments are.
+// Small frames only, like acknowledgments.
 class SmallFramesTest : public SilentLinksTest {
  protected:
   void chat(Duration time) {
@@ -193,12 +193,12 @@ TEST_F(SilentLinksTest, ReportsLinkLossAndReconnect) {
   EXPECT_EQ(shard_.links().take_news(), mended);
 }
 
-// ---- links that carry nothing
+// ---- idle links
 
 constexpr NodeId kSilentStandby = 51;
 
-// A shard of a job, with links to the scheduler, to its standby, to which it sends, and to a
-// worker, to which it does not.
+// A shard with links to the scheduler, to its standby, to which it sends, and to a worker, to which
+// it does not.
 class IdleLinksTest : public testing::Test {
  protected:
   IdleLinksTest() {
@@ -214,7 +214,7 @@ class IdleLinksTest : public testing::Test {
       van->set_node(node);
       van->set_dead_after(kDeadAfter);
       van->listen(address).or_exit();
-      // clang 14 captures no structured binding.
+      // clang 14 cannot capture a structured binding.
       seen_[van].when_control = [near = van](LinkId link, const control::Message& message) {
         if (!control::is<control::Hello>(message)) return;
         near->links().admit(link, kSilentShard);
@@ -239,7 +239,7 @@ class IdleLinksTest : public testing::Test {
       shard_.send(link, fake::push_header({1, 0}, 1), Buffer::allocate(4000));
     }
   }
-  // Members to which the shard's links broke.
+  // Members whose links to the shard broke.
   std::set<NodeId> broken() const {
     std::set<NodeId> nodes;
     for (const auto& [link, why] : at_shard_.broken) nodes.insert(links_.at(link));
@@ -273,11 +273,11 @@ TEST_F(IdleLinksTest, AFaultOfTheFarEndBreaksNoOther) {
   EXPECT_THAT(seen_[&worker_].controls, SizeIs(0)) << "a probe is nobody's message";
 }
 
-// ---- what is said last
+// ---- the last message of a link
 
 class LinkFarewellsTest : public SilentLinksTest {
  protected:
-  // As a scheduler does: the worker may go when it hears this.
+  // Like a scheduler: the worker may disconnect once it has received the leave.
   void say_farewell() {
     shard_.send_control(near_shard_, fake::leave());
     shard_.links().await(near_shard_, Return::kUnlessEnded);
@@ -290,7 +290,7 @@ class LinkFarewellsTest : public SilentLinksTest {
     }
     return !at_shard_.broken.empty();
   }
-  // It goes as soon as it has heard, in the same turn.
+  // Disconnects as soon as the worker has received the leave, in the same iteration.
   bool leaves_on_hearing(Duration within) {
     for (const Time end = clock_.now() + within; clock_.now() < end; turn()) {
       if (at_worker_.controls.empty()) continue;
@@ -311,7 +311,7 @@ TEST_F(LinkFarewellsTest, DrainEndsOnceWorkerHearsFarewell) {
 TEST_F(LinkFarewellsTest, WorkerReconnectsToHearFarewell) {
   talk(300ms);
   say_farewell();
-  shard_.step(at_shard_, Duration::zero());  // It has left.
+  shard_.step(at_shard_, Duration::zero());  // The leave has been sent.
   ASSERT_TRUE(network_.cut("worker", "shard"));
   ASSERT_TRUE(leaves_on_hearing(1s));
   EXPECT_THAT(at_worker_.broken, SizeIs(0));

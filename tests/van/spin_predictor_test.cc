@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When looking is tried, when it goes on and when it is given up.
+// When spinning is tried, when it continues, and when it stops.
 #include "van/event_loop/spin_predictor.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class SpinPredictorTest : public testing::Test {
   void miss(int times) {
     for (; times > 0; --times) ahead_.looked(kBound, false);
   }
-  // Sleeps that end soon until it looks; of these at most `most`.
+  // Lets sleeps end soon until it spins; returns their number, at most `most`.
   int sleeps_until_it_looks(int most = 10'000) {
     int sleeps = 0;
     for (; !looks() && sleeps < most; ++sleeps) sleeps_end(1, 60us);
@@ -47,7 +47,7 @@ TEST_F(SpinPredictorTest, ASleepMayBeLongerByTheWakesOfBothEnds) {
 }
 
 TEST_F(SpinPredictorTest, NeverInAnIdleJob) {
-  for (int i = 0; i < 1000; ++i) {  // A heartbeat, and its answer.
+  for (int i = 0; i < 1000; ++i) {  // A heartbeat and its answer.
     sleeps_end(1, 250ms);
     EXPECT_FALSE(looks());
     sleeps_end(1, 100us);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The factory: it gives a transport that real processes can meet over, and each call another.
+// The factory: each call makes a new transport over which real processes can connect.
 #include "van/transports.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Transports, ServersAndWorkersOfferTheWaysOfTheirChoice) {
   }
 }
 
-// A roster of the largest job fits one control message, ways and all.
+// A roster of the largest job, with all local transports, fits one control message.
 TEST(Transports, AddressesOfTheLargestJobFitARoster) {
   Roster roster;
   for (NodeId node = 1; node <= kMaxNodes; ++node) {

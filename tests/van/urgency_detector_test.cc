@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as urgent, and for how long it is remembered, by a handed-in clock.
+// What counts as urgent, and how long that is remembered, with a given clock.
 #include "van/pacing/urgency_detector.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ class UrgencyDetectorTest : public testing::Test {
     urgency_.note({priority, deadline}, false, 100, now_);
   }
   bool lasts() const { return urgency_.lasts(now_); }
-  /// One every so often; how long the last one is remembered, to half a second.
+  /// Sends `times` frames, `gap` apart; how long the last one is remembered, to half a second.
   Duration remembered_after(Duration gap, int times) {
     for (int i = 0; i < times; ++i) {
       now_ += gap;

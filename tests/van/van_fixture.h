@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Van that listens, and one worker of it, frame by frame in virtual time.
+// A listening Van and one worker, frame by frame in virtual time.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace stretto::fake {
 
 inline constexpr NodeId kWorkerNode = 10;
 
-/// A Van that listens, and one worker, which a test lets connect.
+/// A listening Van and one worker, which connects when the test says so.
 class VanFixture : public testing::Test {
  protected:
   explicit VanFixture(const VanOptions& options = {})
@@ -40,7 +40,7 @@ class VanFixture : public testing::Test {
   void push(std::uint64_t round, std::size_t bytes = 64) {
     worker_.send(push_header({1, 0}, round), Buffer::allocate(bytes));
   }
-  /// What the worker sent has ended its link, with this cause.
+  /// Expects that the worker's last frame has ended its link, with this cause.
   void expect_dropped(const std::string& says) {
     step();
     ASSERT_EQ(seen_.broken.size(), 1U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wakes of a loop that sleeps, and of one that looks.
+// Wakes of a loop that sleeps, and of a loop that spins.
 #include "van/transport/waker.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(Waker, NothingIsWokenOnceItIsSilent) {
   EXPECT_EQ(transport.wakes, 0);
 }
 
-// Ends only if each wake is seen, be it by a look or by the transport.
+// Ends only if each wake is seen, either by a look or by the transport.
 TEST(Waker, NoWakeIsLostBetweenALookAndASleep) {
   constexpr int kWakes = 20'000;
   WokenTransport transport;

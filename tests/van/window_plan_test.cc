@@ -66,7 +66,7 @@ TEST(WindowPlan, ThroughputWindowCoversCredits) {
   EXPECT_NEAR(window(waits) - window(path(119e6, 100us)), 1.25 * 119e6 * 3e-3, 8192);
 }
 
-// What all senders have in flight is what their receiver has itself, for any number of them.
+// All senders together have as much in flight as their receiver's own window, for any number.
 TEST(WindowPlan, GrantsAddUpToOneWindow) {
   for (const double rate : {12e6, 62e6, 119e6, 1.19e9}) {
     const std::uint64_t one = throughput_bounds(path(rate, Duration::zero()), 0).window_bytes;

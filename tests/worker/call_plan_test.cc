@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of all members of a group, held against one another: each part has one tree, whose members
-// all have it under one name, with memory of one size.
+// The plans of all members of a group, compared: each part has one tree, whose members all have it
+// under the same key, with memory of the same size.
 #include "worker/operations/call_plan.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr std::uint32_t kBytesOfPart = 4096;
 
-/// Memory of a member, and its call.
+/// A member's memory and its call.
 struct Caller {
   std::vector<std::byte> source;
   std::vector<std::byte> target;
@@ -74,7 +74,7 @@ TEST_P(CallPlans, OfAllMembersMeet) {
           << check(caller.call, param.members, self).text();
       const Result<CallPlan> plan = plan_of(caller.call, trees, self, kBytesOfPart);
       ASSERT_TRUE(plan.ok()) << plan.status().text();
-      std::size_t wanted = 0;  // What comes to this member.
+      std::size_t wanted = 0;  // Bytes that this member receives.
       for (const PlannedPart& part : plan->parts) {
         EXPECT_EQ(part.node.self, self);
         EXPECT_LE(part.target.size(), kBytesOfPart);
@@ -122,8 +122,8 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
   for (const PlannedPart& part : plan.parts) EXPECT_EQ(part.target.size(), 16384U);
 }
 
-// Where few parts go by other trees than a star, one member could wait for those below it while all
-// others, who call something else, wait at the first member.
+// Otherwise, with few parts over trees, one member could wait for its children while all others, in
+// a different call, wait at the first member.
 TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
   for (const Exchange exchange : {Exchange::kRing, Exchange::kHalving, Exchange::kTree}) {
     const GroupTrees trees(*collective::strategy_of(plan_of(exchange), Machines(5)));
@@ -142,7 +142,7 @@ TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
 
 TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
   const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(2)));
-  // Nothing looks at the bytes.
+  // The test never reads these bytes.
   const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
   const GroupCallArgs call{
       .call = {.kind = CallKind::kReduce, .elements = huge.size()}, .source = huge, .target = huge};
@@ -171,7 +171,7 @@ TEST(CallPlan, InvalidCallsAreRejected) {
   EXPECT_THAT(check(unlike, 2, 0).text(), HasSubstr("2^40"));
 }
 
-// Of n blocks another member's is written while it is yet to be sent, or the other way round.
+// With n blocks, another member's block would be written before it is sent, or vice versa.
 TEST(CallPlan, OnlyItsOwnBlockIsInPlace) {
   std::vector<std::byte> memory(40);
   const std::span<std::byte> all(memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a member gives ahead of a receiver, what it holds, and what it asks.
+// The parts that a member sends ahead of a receiver, holds back, and requests.
 #include "worker/operations/calls_ahead.h"
 
 #include <gmock/gmock.h>
@@ -107,8 +107,8 @@ TEST(CallsAhead, NothingIsLeftAfterClear) {
   EXPECT_EQ(ahead.question(), std::nullopt);
 }
 
-/// A sender that runs ahead, some of whose parts are whole later than others, and a receiver that
-/// begins a call when all of the call before has come.
+/// A sender that runs ahead, whose parts complete at different times. The receiver begins a call
+/// once all parts of the call before have arrived.
 class TwoMembers {
  public:
   explicit TwoMembers(std::uint64_t seed)
@@ -167,7 +167,7 @@ class TwoMembers {
   void ask() {
     if (const auto question = ahead_.question()) questions_.push_back(*question);
   }
-  // The first question whose call has begun.
+  // Answers the first request whose call has begun.
   void answer() {
     const auto found = std::ranges::find_if(
         questions_, [this](std::uint64_t question) { return question <= begun_; });
@@ -182,12 +182,12 @@ class TwoMembers {
   std::size_t allowance_;
   CallsAhead ahead_;
   std::map<HeldCall, std::size_t> sizes_;
-  std::map<std::uint64_t, std::size_t> missing_;  // By call: parts that have not come.
-  std::vector<HeldCall> later_;                   // Whose sums are not whole yet.
+  std::map<std::uint64_t, std::size_t> missing_;  // By call: parts that have not arrived.
+  std::vector<HeldCall> later_;                   // Parts whose sums are incomplete.
   std::vector<HeldCall> came_;
   std::vector<std::uint64_t> questions_;
-  std::uint64_t made_ = 0;   // Calls of the sender,
-  std::uint64_t begun_ = 0;  // and of the receiver.
+  std::uint64_t made_ = 0;   // Calls made by the sender,
+  std::uint64_t begun_ = 0;  // and begun by the receiver.
 };
 
 TEST(CallsAhead, ReceiverGetsAllAndKeepsLittle) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of jobs over real links and files: another job, of another size, goes on as if
-// nothing had been, to the bit.
+// Checkpoints of jobs over real links and files: a job of another size resumes bit-identically.
 #include "stretto/checkpoints.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +42,7 @@ std::vector<Kind> kinds() {
 
 Floats gradient(Rank rank, std::uint32_t workers, int step) {
   Floats made(kKept, 0);
-  // Worker 0 of one alone contributes what two would together: the mean and the sum differ.
+  // A single worker contributes as rank 0 of two would: the mean and the sum differ.
   for (std::size_t i = 0; i < kKept; ++i) {
     made[i] =
         static_cast<float>((i * 7 + rank * workers + static_cast<std::size_t>(step)) % 13) - 6;
@@ -66,7 +65,7 @@ class CheckpointTest : public testing::Test {
   std::string folder_;
 };
 
-// Steps from `first` to before `end` of all kinds; the values after them.
+// Runs steps `first` to `end` - 1 of all kinds; returns the values after them.
 std::vector<Floats> train(Worker& worker, int first, int end) {
   std::vector<Floats> values;
   for (const Kind& kind : kinds()) {
@@ -130,12 +129,12 @@ TEST_F(CheckpointTest, TheNewestTwoStay) {
   Cluster(plan(2, false)).run([](Worker& worker) { EXPECT_FALSE(Checkpoints(worker).restored()); });
 }
 
-// What a worker holds: bytes of its own, and a model that all have alike.
+// A worker's attachments: bytes of its own, and a replicated model.
 struct Holdings {
   Holdings(Rank rank, std::uint64_t step) : own(1000 + rank), model(kKept), first(3) {
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::byte>(rank + i + step);
     for (std::size_t i = 0; i < kKept; ++i) model[i] = static_cast<float>(i * step);
-    first[1] = static_cast<float>(rank);  // As statistics that differ between workers.
+    first[1] = static_cast<float>(rank);  // Like statistics that differ between workers.
   }
   std::vector<Attachment> attachments() const {
     return {{.name = "random state", .bytes = own, .held = Held::kByEach},
@@ -306,7 +305,7 @@ TEST_F(CheckpointTest, ByTheClockAllMakeItAtTheSameStep) {
     const Rank rank = worker.rank();
     Checkpoints checkpoints(worker);
     const Holdings mine(rank, 1);
-    // Each at its own pace, until there were some.
+    // Each at its own pace, until four are made.
     for (std::uint64_t step = 1; made[rank].size() < 4; ++step) {
       if (!checkpoints.due(step).or_exit()) continue;
       const Status saved = checkpoints.save(step, mine.attachments());
@@ -331,7 +330,7 @@ TEST_F(CheckpointTest, AJobWithoutAFolderSaysSo) {
 }
 
 TEST_F(CheckpointTest, AllMustMakeIt) {
-  // The one that comes second has come otherwise; the first waits until that one has left.
+  // The second worker makes another call; the first one waits until the second has left.
   const auto apart = [this](const std::function<Status(Worker&)>& call) {
     std::atomic<int> mismatches{0};
     Cluster cluster(plan(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors with a codec at the worker, against a shard played by hand: what leaves, what is taken,
-// and whose memory it is while work is done elsewhere.
+// Tensors with a codec at a worker, with a simulated shard: sent and received bytes, and the
+// ownership of memory while another thread encodes or decodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST_F(ExchangeCoding, SharesLeaveEncodedAndValuesAreDecoded) {
   EXPECT_EQ(operation->leases.load(), 0U) << "frames carry memory of their own";
   encoded_value(0, 1, encoded({3, -3}));
   encoded_value(1, 1, encoded({-1, 1}));
-  value({1, 2}, 1, {7});  // As it is: so is a broadcast's value, pulled.
+  value({1, 2}, 1, {7});  // Uncoded, like a broadcast's value that is pulled.
   EXPECT_TRUE(operation->ticket->done());
   EXPECT_EQ(target_, (Floats{3, -3, -1, 1, 7}));
 }
@@ -136,7 +136,7 @@ TEST_F(ExchangeCoding, ThePartIsBusyWhileItsWorkIsDoneElsewhere) {
   EXPECT_EQ(shard_.data().size(), 3U);
   const Buffer payload = encoded({1, 2});
   encoded_value(0, 1, payload);
-  encoded_value(0, 1, encoded({8, 8}));  // Said twice.
+  encoded_value(0, 1, encoded({8, 8}));  // A duplicate.
   EXPECT_EQ(coder_->waiting.size(), 1U);
   EXPECT_FALSE(second->ticket->done());
   coder_->go_on();
@@ -237,7 +237,7 @@ TEST_F(ExchangeCoding, AShareThatHasBeenEncodedIsNotCancelled) {
   add(2, 1);
   van_.set_windows(1, 1);
   Floats other(1);
-  push_pull(2, {1}, other);  // Takes the window, so nothing of the next one leaves.
+  push_pull(2, {1}, other);  // Fills the window, so that no frame of the next push is sent.
   const OperationPtr operation = push_pull(1, source_, target_);
   EXPECT_EQ(van_.queue().backlog().untouched(operation->id), operation->parts_begun);
   exchange_.steer(operation, {.kind = detail::Change::Kind::kCancel});

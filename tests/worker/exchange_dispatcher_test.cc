@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's side of a tensor against a shard played by hand: cutting, order, ends and errors,
-// and when the user's memory is given back.
+// A worker's side of a tensor with a simulated shard: parts, order, completion and errors, and when
+// the user's memory is released.
 #include "worker/exchange/exchange_dispatcher.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// ---- the way there and back
+// ---- round trips
 
 TEST_F(ExchangeTest, ATensorGoesInPartsAndEndsWhenTheLastHasCome) {
   add(1, 5);
@@ -243,7 +243,7 @@ TEST_F(ExchangeTest, AsyncPushesDoNotWaitForRounds) {
   EXPECT_EQ(shard_.data().size(), 1U);
 }
 
-// ---- what makes no sense
+// ---- invalid input
 
 TEST_F(ExchangeTest, AnUndeclaredTensorIsRefused) {
   expect_failed(push_pull(9, source_, target_), Code::kInvalidArgument,
@@ -286,8 +286,8 @@ TEST_F(ExchangeTest, AValueOfAnotherDtypeFailsTheTensor) {
   expect_failed(operation, Code::kMalformed, "tensor1");
 }
 
-// The struct is the user's: one that was kept from an earlier worker has an id that may be another
-// tensor's here, and memory that is as large as that one's was.
+// Users own the struct: one kept from an earlier worker may have the id of another tensor of this
+// worker, with memory of the earlier tensor's size.
 TEST_F(ExchangeTest, ATensorThatIsNotTheDeclaredOneIsRefused) {
   add(1, 5);
   for (const Tensor& other : {Tensor{.id = 1, .dtype = Dtype::kF32, .elements = 4},
@@ -321,7 +321,7 @@ TEST_F(ExchangeTest, FailingATensorEndsAllOfItAndNothingElse) {
   expect_failed(first, Code::kMismatch, "two roots");
   expect_failed(waiting, Code::kMismatch, "two roots");
   EXPECT_FALSE(other->ticket->done());
-  value({1, 0}, 1, {5, 5});  // Too late, and not written anywhere.
+  value({1, 0}, 1, {5, 5});  // Too late, so it is not written anywhere.
   EXPECT_THAT(target_, ElementsAre(0, 0));
   (void)shard_.data();
   value({2, 0}, 1, {6, 6});
@@ -363,7 +363,7 @@ TEST_F(ExchangeTest, FailedOperationKeepsMemoryUntilFramesGo) {
   source_.resize(2);
   target_.resize(2);
   const auto operation = push_pull(1, source_, target_);
-  auto held = shard_.data();  // The transport has not let go yet.
+  auto held = shard_.data();  // The transport has not released them yet.
   exchange_.fail_tensor(1, {Code::kMismatch, "x"});
   pass(1s);
   EXPECT_FALSE(operation->ticket->done());

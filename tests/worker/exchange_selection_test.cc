@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way a tensor goes whose exchange is left open, before anything is measured.
+// The strategy of a tensor whose exchange is not pinned, before any measurement.
 #include "worker/peer_state/exchange_selection.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-/// Workers and shards on these machines; worker 0 is node 10.
+/// A roster of workers and shards on these machines; worker 0 is node 10.
 Roster roster_of(const std::vector<std::uint64_t>& workers,
                  const std::vector<std::uint64_t>& shards) {
   Roster roster{.workers = static_cast<std::uint32_t>(workers.size()),
@@ -48,7 +48,7 @@ TEST(Settled, WorkersAddUpBesideServersOnTheirMachines) {
   EXPECT_EQ(settled(empty, kFourApart, 10, {}).options.exchange, Exchange::kAuto);
 }
 
-/// Their links carry n each then, and the workers' 1.5 n among themselves.
+/// The servers' links carry n each then; workers would carry 1.5 n among themselves.
 TEST(Settled, ServersWithLinksOfTheirOwnAreFaster) {
   EXPECT_EQ(exchange_of(roster_of({1, 2, 3, 4}, {5, 6, 7, 8})), Exchange::kServers);
   EXPECT_EQ(exchange_of(roster_of({1, 2, 3, 4}, {5})), Exchange::kAuto);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exchange against a shard that is played by hand.
+// An exchange with a simulated shard.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 
 namespace stretto::fake {
 
-/// Work of codecs waits, if it is held, until the test lets it go on. Thread: loop.
+/// With `hold`, keeps the work of codecs until the test runs it. Thread: loop.
 class HeldCoder final : public CodecExecutor {
  public:
   void run(const Piece& piece, const Work& work, const Work& then) override {
@@ -35,7 +35,7 @@ class HeldCoder final : public CodecExecutor {
     Work work;
     Work then;
   };
-  /// They are with a thread now, and out of reach of discard().
+  /// Takes the held work as begun: discard() has no effect on it.
   std::vector<Held> begin_all() { return std::exchange(waiting, {}); }
 
   bool hold = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error feedback through real workers and servers: what is lost of a share, or of a round's sum, is
-// owed and comes later. Some rounds of numbers, then rounds of zeros until nothing is owed: all
-// values together are all shares together, element by element. Nothing of it is lost, comes twice,
-// or comes to another part or tensor.
+// Error feedback through real workers and servers: the encoding error of a contribution, or of a
+// round's sum, is added to later rounds. After some rounds of numbers, rounds of zeros follow until
+// no error is left. Then all values add up to all contributions, element by element, with no
+// element lost, doubled, or in another part or tensor.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,13 +24,13 @@ constexpr std::uint64_t kRounds = 6;
 struct Case {
   const char* codec;
   std::size_t elements;  // 2,500 are three parts, the last one shorter.
-  std::uint64_t zeros;   // Rounds after which nothing is owed.
+  std::uint64_t zeros;   // Rounds after which no error is left.
 };
 
-// randomk takes one of four, so that an element's chance to be left out for 90 rounds is 6e-12;
-// dithering owes at most a seventh of what it owed. (onebit owes for thousands of rounds: what it
-// sends are the reference's bits, as tests/e2e/coding.cc shows, and that adds up in
-// tests/ops/feedback_test.cc.)
+// randomk sends one of four elements: the chance to omit an element for 90 rounds is 6e-12.
+// dithering's error shrinks at least sevenfold each round. (onebit has an error for thousands of
+// rounds: tests/e2e/coding.cc compares its bits with the reference's, and
+// tests/ops/feedback_test.cc adds them up.)
 constexpr Case kCases[] = {
     {"topk,k=0.1,ef=vanilla", 2500, 24},    {"topk,k=0.1,ef=vanilla", 60, 24},
     {"topk,k=100,ef=vanilla", 2500, 24},    {"randomk,k=0.25,seed=5,ef=vanilla", 2500, 90},
@@ -91,7 +91,7 @@ void end(Worker& worker, Flow& flow, std::uint64_t round) {
     flow.came[i] += static_cast<double>(flow.value[i]);
   }
   if (round > kRounds || worker.rank() != 0) return;
-  Floats again(flow.value.size());  // The same bytes: a sum is encoded once, however often it goes.
+  Floats again(flow.value.size());  // A sum is encoded only once.
   ASSERT_TRUE(worker.pull(flow.tensor, again).wait().ok());
   EXPECT_EQ(again, flow.value) << kCases[flow.which].codec << " round " << round;
 }
@@ -126,7 +126,7 @@ TEST(Feedback, BroadcastClearsErrorFeedback) {
     const Tensor tensor =
         worker.declare("t", Dtype::kF32, 4, {.codec = *codec_from("topk,k=1,ef=vanilla")})
             .or_exit();
-    // Each owes 2, and the servers one of the two 9 that come.
+    // Each worker has an error of 2, and the servers one of 9, since they send one of two.
     Floats data = worker.rank() == 0 ? Floats{9, 2, 0, 0} : Floats{0, 0, 2, 9};
     Floats value(4);
     ASSERT_TRUE(worker.push_pull(tensor, data, value).wait().ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child that was forked from a worker's process: every call ends at once and says why, and the
-// parent's worker does not notice.
+// A child forked from a worker's process: every call fails at once with the reason, and the
+// parent's worker is unaffected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -18,9 +18,9 @@ namespace {
 using live::Cluster;
 using live::Floats;
 
-constexpr unsigned kPatience = 20;  // Seconds until a child that hangs is ended.
+constexpr unsigned kPatience = 20;  // Seconds until a hung child is killed.
 
-/// The status with which a child ends that runs this; its signal and 1000 if one ended it.
+/// The exit status of a child that runs `program`; 1000 plus the signal if one killed it.
 template <typename Program>
 int ended(Program program) {
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of groups in whole jobs: real links between workers, real threads.
+// Group calls in whole jobs: real links between workers, real threads.
 #include "stretto/group.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ void expect_ok(const Ticket& ticket) {
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
-/// Numbers of one member for another one.
+/// The numbers that one member sends to another.
 Floats letter(std::size_t count, Rank from, Rank to) {
   return numbers(count, from, static_cast<int>(100 * to));
 }
@@ -46,7 +46,7 @@ class Grouped : public testing::TestWithParam<GroupCase> {
  protected:
   static constexpr std::array<std::size_t, 6> kSizes = {0, 1, 63, 64, 65, 3000};
 
-  /// Each worker's program gets a group of all.
+  /// Runs `program` at each worker, with a group of all workers.
   static void run(const std::function<void(Worker&, Group&)>& program) {
     Cluster({.workers = GetParam().workers,
              .shards = 1,
@@ -194,7 +194,7 @@ TEST_P(Grouped, SendsOfATagComeInTheirOrder) {
     std::vector<Floats> out;
     std::vector<Ticket> tickets;
     for (int i = 0; i < 4; ++i) out.push_back(numbers(2000, worker.rank(), i));
-    // Of tags 0 and 1, two each; the receiver asks for the second tag first.
+    // Two each with tags 0 and 1; the receiver asks for tag 1 first.
     for (const int i : {0, 1, 2, 3}) {
       tickets.push_back(group.send(bytes(std::as_const(out[static_cast<std::size_t>(i)])), next,
                                    i % 2 == 0 ? 0 : 1));
@@ -210,7 +210,7 @@ TEST_P(Grouped, SendsOfATagComeInTheirOrder) {
 
 TEST_P(Grouped, LateMemberReceivesHeldCalls) {
   run([](Worker& worker, Group& group) {
-    constexpr std::size_t kSize = 150'000;  // With three calls, twice what may go ahead.
+    constexpr std::size_t kSize = 150'000;  // Three calls exceed the allowance twofold.
     constexpr int kCalls = 3;
     Group side = Group::of(worker).or_exit();
     const Rank self = worker.rank();
@@ -229,7 +229,7 @@ TEST_P(Grouped, LateMemberReceivesHeldCalls) {
       tickets.push_back(group.reduce(Dtype::kF32, bytes(mine), bytes(reduced), last));
     };
     if (self != last) begin_calls();
-    expect_ok(side.barrier());  // Another group's calls wait for nothing that is held.
+    expect_ok(side.barrier());  // Calls of another group do not wait for held ones.
     if (self == last) begin_calls();
     for (const Ticket& ticket : tickets) expect_ok(ticket);
     for (int call = 0; call < kCalls; ++call) {
@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(All, Grouped, testing::ValuesIn(group_cases()), [](cons
          (each.param.transport == TransportChoice::kTcp ? "OverTcp" : "");
 });
 
-// ---- who is in it
+// ---- membership
 
 TEST(Group, SomeWorkersMakeCallsThatOthersDoNotHearOf) {
   Cluster({.workers = 4, .shards = 1}).run([](Worker& worker) {
@@ -293,9 +293,9 @@ TEST(Group, InvalidRanksAndExchangeAreRefused) {
   });
 }
 
-// ---- what goes wrong
+// ---- errors
 
-/// What each of two workers is told whose calls are these, on a group that both have used.
+/// The errors of two workers that make these calls, on a group that both have used.
 std::vector<std::string> told_of(const std::function<Ticket(Group&, Floats&)>& first,
                                  const std::function<Ticket(Group&, Floats&)>& second) {
   std::vector<std::string> told(2);
@@ -336,7 +336,7 @@ TEST(Group, CallsThatDisagreeEndAtAllWithBoth) {
               is_told("all_reduce(sum, f32[10])", "all_reduce(sum, f32[0])"));
   EXPECT_THAT(told_of([](Group& group, Floats& data) { return sum(group, data, 0); }, ten),
               is_told("all_reduce(sum, f32[10])", "all_reduce(sum, f32[0])"));
-  // Each is the root that it names, and waits for the other.
+  // Each call names its own worker as the root, and waits for the peer.
   const auto reduced = [](Group& group, Floats& data) {
     return group.reduce(Dtype::kF32, bytes(data).first(8), bytes(data).first(8), group.rank());
   };
@@ -405,8 +405,8 @@ TEST(Group, HeldCallEndsWithItsReceiver) {
   });
 }
 
-/// Worker 0 waits for worker 2, which leaves, and worker 1 for worker 0: from the beginning, or
-/// not before that one has been told.
+/// Worker 0 waits for worker 2, which leaves. Worker 1 waits for worker 0: from the beginning, or
+/// after worker 0 has failed.
 void lose_the_last(bool late) {
   std::barrier begun(3);
   std::barrier told(2);

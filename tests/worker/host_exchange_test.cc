@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors whose members are on one host, over real links: sums, bits that are alike, many parts and
-// rounds in flight, callers that hold back or disagree, and members that leave.
+// Tensors whose members share a host, over real links: sums, equal bits, many parts and rounds in
+// flight, paused or conflicting callers, and members that leave.
 #include "worker/host_path/host_exchange.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 TensorOptions direct() { return {.exchange = Exchange::kDirect}; }
 
-// More parts than are open at a time, in place and not.
+// More parts than may be open at a time, in place and not.
 TEST(HostExchange, ManyPartsAndRoundsAreInFlight) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 256}});
   cluster.run([](Worker& worker) {
@@ -53,7 +53,7 @@ TEST(HostExchange, ManyPartsAndRoundsAreInFlight) {
   });
 }
 
-// A late member finds what the other one has begun, and begins it.
+// A late member finds the round that its peer has begun, and joins it.
 TEST(HostExchange, LateMemberTakesEarlierContributions) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 64}});
   std::latch begun(1);
@@ -75,7 +75,7 @@ TEST(HostExchange, LateMemberTakesEarlierContributions) {
   });
 }
 
-// Where the order of operands decides on bits, it is the same at all.
+// If the operand order affects bits, all members use the same order.
 TEST(HostExchange, MembersGetTheSameBits) {
   for (const std::uint32_t workers : {2U, 4U}) {
     for (const Rule rule : {Rule::kSum, Rule::kMin, Rule::kMean}) {
@@ -171,7 +171,7 @@ TEST(HostExchange, AMemberThatLeavesIsNamed) {
   });
 }
 
-// Calls of a group, with more parts than are open at a time.
+// Group calls with more parts than may be open at a time.
 TEST(HostExchange, CallsOfAGroupGoToAllMembers) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 256}});
   cluster.run([](Worker& worker) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole job in one process over ZeroMQ: a scheduler and shards on threads of their own, as their
-// programs run them, and workers made by the public API.
+// A whole job in one process over ZeroMQ: scheduler and shards on threads of their own, as in their
+// programs, and workers made through the public API.
 #pragma once
 
 #include <atomic>
@@ -33,23 +33,23 @@ struct Plan {
 class Cluster {
  public:
   explicit Cluster(const Plan& plan = {});
-  /// Ends the threads, whatever the job is doing.
+  /// Ends the threads, in any state of the job.
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  /// What a worker of this job says to join; -1: the scheduler chooses the rank.
+  /// The options with which a worker joins this job; rank -1: the scheduler chooses the rank.
   Options options(std::int64_t rank = -1) const;
-  /// Each worker joins and runs `program` on a thread of its own, and leaves afterwards if it has
-  /// not. Returns when all have.
+  /// Each worker joins and runs `program` on a thread of its own, and then leaves if it is still
+  /// in. Returns when all have left.
   void run(const std::function<void(Worker&)>& program) const;
-  /// The shards stand still from now on, as stopped processes do.
+  /// The shards stop running, like stopped processes.
   void freeze_shards() { halt_shards_.store(true, std::memory_order_release); }
-  /// How the scheduler and the shards ended; waits until they have, by themselves.
+  /// Waits until scheduler and shards have ended without being stopped; returns their statuses.
   std::vector<Status> outcomes();
 
  private:
-  /// Runs a party to its end, keeps how it ended, and destroys it, as the end of its process would.
+  /// Runs a party to its end, keeps its status, and destroys it, as the end of its process would.
   template <typename Party>
   void drive(std::unique_ptr<Party>& party, Status& outcome, const std::atomic<bool>& halt) {
     threads_.emplace_back([this, &party, &outcome, &halt] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker's loop does for the readers of its process: it tells the scheduler of them, and
-// them of their limit. The scheduler is played by hand.
+// A worker's loop reports the readers of its process to the scheduler, and gives them the limit
+// that the scheduler sets. The scheduler is simulated.
 #include <gtest/gtest.h>
 
 #include "tests/van/far_end.h"
@@ -27,7 +27,7 @@ class NodeInputTest : public testing::Test {
     answer.input_limit_bytes = bytes;
     say(answer);
   }
-  /// The last heartbeat of a second.
+  /// Lets a second pass; returns the last heartbeat.
   control::Heartbeat heartbeat() {
     scheduler_.controls();
     for (int i = 0; i < 2; ++i) {

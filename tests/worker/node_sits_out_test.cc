@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that sits out: what it tells scheduler and shards, and that it gives the empty shares
-// that these want. The scheduler and a shard are played by hand.
+// A paused worker: its messages to scheduler and shards, and the empty contributions that they
+// request. The scheduler and a shard are simulated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which call a worker waits: it tells the scheduler, is told of those that wait elsewhere, and
-// says so in its timeouts. The scheduler and a shard are played by hand.
+// The call in which a worker is blocked: it reports the call to the scheduler, receives those of
+// other workers, and names them in timeouts. The scheduler and a shard are simulated.
 #include <gtest/gtest.h>
 
 #include "tests/worker/joined_node.h"
@@ -15,7 +15,7 @@ class NodeWaitsTest : public fake::JoinedNode {
     answer.elsewhere = elsewhere;
     say(scheduler_, answer);
   }
-  /// What the last heartbeat of this time tells.
+  /// Lets `time` pass; returns the call that the last heartbeat reports.
   std::string told_in(Duration time) {
     scheduler_.controls();
     for (const Time end = clock_.now() + time; clock_.now() < end;) {

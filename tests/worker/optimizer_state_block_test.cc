@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of state: what was put in comes out, and what is no such block, or that of another tensor,
-// is refused whatever its bytes are.
+// Blocks of optimizer state: decoding returns the encoded parts, and rejects invalid blocks and
+// blocks of another tensor, for any bytes.
 #include "worker/server_path/optimizer_state_block.h"
 
 #include <gmock/gmock.h>

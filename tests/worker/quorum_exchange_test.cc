@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds that close before all have contributed, over real sockets and shared memory: what is late
-// counts once, values are the same everywhere, and what is refused.
+// Quorum rounds over real sockets and shared memory: late contributions count once, values are
+// equal at all workers, and invalid options are rejected.
 #include "worker/peer_path/quorum_exchange.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ Tensor declare(Worker& worker, std::size_t elements, const TensorOptions& option
   return live::declare(worker, "t", Dtype::kF32, elements, options);
 }
 
-// What a worker contributes in each round: sums tell how often each is in them.
+// A worker's contribution to each round; a sum shows how often it has each worker's.
 float one_of(Rank rank) { return static_cast<float>(1U << (5 * rank)); }
 std::uint32_t times(float sum, Rank rank) {
   return static_cast<std::uint32_t>(sum) >> (5 * rank) & 31U;
@@ -36,8 +36,8 @@ struct Counts {
   std::vector<std::vector<Floats>> values;  // By worker, then round.
 };
 
-// Worker 0 comes to rounds 20 to 22 only when the others are through them, unless they must wait
-// for it, because it has kept back three contributions already.
+// Worker 0 begins round 20 only after the others have finished round 22. With Late::kOwn
+// it begins after 2 s at the latest: three withheld contributions make them wait.
 void run_with_one_late(const TensorOptions& options, std::size_t elements, Counts& counts) {
   constexpr std::uint32_t kWorkers = 4;
   constexpr int kRounds = 30;
@@ -65,7 +65,7 @@ void run_with_one_late(const TensorOptions& options, std::size_t elements, Count
   for (const auto& each : counts.values) ASSERT_EQ(each, counts.values.front());
 }
 
-// How often a worker's contributions are in the values of the first rounds, element by element.
+// How often `rank`'s contributions are in an element of the first `rounds` values.
 std::uint32_t counted(const Counts& counts, Rank rank, std::size_t element, std::size_t rounds) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < rounds; ++i) sum += times(counts.values[0][i][element], rank);
@@ -78,9 +78,9 @@ TEST(QuorumExchange, LateContributionCountsOnceInLaterRound) {
     run_with_one_late({.exchange = Exchange::kDirect, .close = {.quorum = 3, .late = late}}, 1000,
                       counts);
     for (std::size_t element = 0; element < 1000; element += 63) {
-      // Of the first rounds in which no scatter is known all are in.
+      // Rounds before the scatter is known include all contributions.
       EXPECT_EQ(times(counts.values[0][0][element], 0), 1U);
-      // On a busy machine it may have kept back three before that one.
+      // On a busy machine it may have withheld three contributions before.
       const std::uint32_t most = late == Late::kNext ? 0U : 4U;
       EXPECT_LE(times(counts.values[0][20][element], 0), most);
       for (Rank rank = 0; rank < 4; ++rank) {
@@ -134,7 +134,7 @@ TEST(QuorumExchange, OfBackupsOneCountsForBoth) {
     const Tensor tensor =
         declare(worker, 100, {.exchange = Exchange::kDirect, .close = {.backups = 1}});
     for (int round = 1; round <= 3; ++round) {
-      if (worker.rank() == 2) others_through.wait();  // From the first round on.
+      if (worker.rank() == 2) others_through.wait();  // Late from the first round on.
       const auto value = static_cast<float>(round * 10) + static_cast<float>(worker.rank() % 2);
       Floats data(100, value);
       const Ticket ticket = worker.push_pull(tensor, std::span<const float>(data), std::span(data));
@@ -218,7 +218,7 @@ TEST(QuorumExchange, DepartedWorkerFailsLaterRounds) {
       ASSERT_TRUE(status.ok()) << status.text();
     }
     if (worker.rank() == 2) return;
-    // Some rounds may have closed before it was known.
+    // Some rounds may close before its departure is known.
     Status status;
     for (int round = 13; round <= 16 && status.ok(); ++round) {
       status = worker.push_pull(tensor, std::span<const float>(data), std::span(data)).wait();

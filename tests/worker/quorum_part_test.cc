@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One part of a tensor whose rounds may close early: sums at the root, values that wait, and what
-// is kept back.
+// One part of a tensor with quorum rounds: sums at the root, values that wait, and withheld
+// contributions.
 #include "worker/peer_state/quorum_part.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ Floats floats_of(std::span<const std::byte> bytes) {
 TEST(QuorumPart, AMeanIsOverAllThatCount) {
   QuorumPart part;
   part.add(kAverage, Dtype::kF32, bytes_of({3, 6}));
-  part.add(kAverage, Dtype::kF32, {});  // Of one that brings nothing.
+  part.add(kAverage, Dtype::kF32, {});  // An empty contribution.
   part.add(kAverage, Dtype::kF32, bytes_of({6, 3}));
   const QuorumPart::Value value = part.make_value(kAverage, Dtype::kF32, 8, true);
   EXPECT_EQ(floats_of(value.bytes.bytes()), (Floats{3, 3}));
   EXPECT_EQ(value.contributors, 3U);
   EXPECT_TRUE(value.without_ours);
-  // The next one begins with nothing.
+  // The next round's sum starts empty.
   EXPECT_EQ(floats_of(part.make_value(kAverage, Dtype::kF32, 8, false).bytes.bytes()),
             (Floats{0, 0}));
 }
@@ -43,7 +43,7 @@ TEST(QuorumPart, WithheldSharesJoinNextContribution) {
   const QuorumPart::Share next = part.share_of(Dtype::kF32, bytes_of(one));
   EXPECT_EQ(floats_of(next.bytes.bytes()), one);
   EXPECT_EQ(next.from, 1U);
-  // A mean of what is in counts each of them.
+  // A mean counts each of the joined contributions.
   part.add(kAverage, Dtype::kF32, all.bytes.bytes(), all.from);
   part.add(kAverage, Dtype::kF32, bytes_of({9, 18}));
   EXPECT_EQ(floats_of(part.make_value(kAverage, Dtype::kF32, 8, false).bytes.bytes()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise of immutable values, over real sockets: a fast worker's next round can never touch
-// what a slow worker has yet to receive. One worker is held up at random by real work, the other
-// runs as fast as the servers let it, and every number of every round is checked at both.
+// The contract of immutable values, over real sockets: a fast worker's next round must never change
+// bytes that a slow worker has not received. Random work delays one worker, the other runs at full
+// speed, and both check every number of every round.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr std::size_t kFewElements = 16;
 
 using Numbers = std::array<std::uint32_t, kFewElements>;
 
-/// What a worker contributes: other numbers at every place of every round.
+/// A worker's contribution: the numbers differ at every position of every round.
 Numbers share(Rank rank, std::uint32_t tensor, std::uint32_t round) {
   Numbers numbers;
   for (std::uint32_t i = 0; i < kFewElements; ++i) {
@@ -35,8 +35,8 @@ Numbers sum(std::uint32_t tensor, std::uint32_t round) {
   return numbers;
 }
 
-/// Work that takes now nothing, now far longer than a round; its result keeps it from being left
-/// out.
+/// Work that takes either no time or far longer than a round; returns a result so that the compiler
+/// keeps it.
 std::uint64_t hold_up(sim::Random& random, const std::vector<std::byte>& memory) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   if (!random.chance(0.02)) return hash;
@@ -54,7 +54,7 @@ struct Seen {
   std::uint64_t hash = 0;
 };
 
-/// Keeps a round of every tensor in flight; checks each value when it is that tensor's turn again.
+/// Keeps a round of every tensor in flight; checks each value before that tensor's next round.
 Seen exchange(Worker& worker, bool slow) {
   std::array<Tensor, kFewTensors> tensors;
   for (std::uint32_t t = 0; t < kFewTensors; ++t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What servers remember, kept and set again over real links: training goes on in another job as if
-// nothing had been, to the bit.
+// Optimizer state of servers, saved and restored over real links: training in another job continues
+// bit-identically.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ Floats gradient(Rank rank, int step) {
   return made;
 }
 
-// Steps from `first` to before `end`; the values after them.
+// Runs steps `first` to `end` - 1; returns the values after them.
 Floats train(Worker& worker, const Tensor& tensor, int first, int end) {
   Floats values(kStateElements);
   for (int step = first; step < end; ++step) {
@@ -109,7 +109,7 @@ TEST(State, InvalidStateCallsAreRefused) {
 
 TEST(State, ACallbackOnTheLoopCannotWaitForIt) {
   const Cluster cluster({.workers = 2, .job = {.part_bytes = 65536}});
-  std::latch attached(1);  // Until then the other one's share is not there.
+  std::latch attached(1);  // Until then worker 1 has not contributed.
   cluster.run([&](Worker& worker) {
     const Tensor sum = worker.declare("sum", Dtype::kF32, 4).or_exit();
     const Tensor tensor =
@@ -123,7 +123,7 @@ TEST(State, ACallbackOnTheLoopCannotWaitForIt) {
       attached.count_down();
     }
     EXPECT_TRUE(ticket.wait().ok());
-    ASSERT_TRUE(worker.barrier().ok());  // Behind the callback, on the same loop.
+    ASSERT_TRUE(worker.barrier().ok());  // After the callback, on the same loop.
     if (worker.rank() == 0) {
       EXPECT_EQ(in_callback.code(), Code::kInvalidArgument);
     }

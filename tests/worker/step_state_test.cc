@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that come into a live job get what the others have, bit by bit.
+// Workers that join a running job get its state, bit by bit.
 #include "stretto/step_state.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLarge = (std::size_t{9} << 20) / sizeof(float) + 3;  // Three pieces.
 
-/// A program: each step adds the sum of all shares to all that it has.
+/// A program: each step adds the sum of all contributions to its state.
 struct Trained {
   explicit Trained(Worker& of, std::size_t elements = kLarge)
       : worker(of), state(of), weights(elements), small(5) {
@@ -24,7 +24,7 @@ struct Trained {
     state.add("count", count);
   }
 
-  // Newcomers of the step that it makes.
+  // Runs a step; returns the number of workers that joined with it.
   std::uint32_t step() {
     const Result<StepBegin> begins = state.next();
     EXPECT_TRUE(begins.ok()) << begins.status().text();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions whose sums are exact, whatever they are added up by.
+// Contributions whose sums are exact in any order.
 #pragma once
 
 #include <gtest/gtest.h>

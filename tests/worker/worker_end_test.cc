@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a worker, whatever the others do: each ticket ends once, before the worker is gone,
-// and handles are heard until then.
+// The end of a worker in any state of its peers: each ticket ends once, before the worker is
+// destroyed, and handles work until then.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, WorkerEnd,
                            return about.param == TransportChoice::kTcp ? "Tcp" : "Fabric";
                          });
 
-// Threads that encode end their pieces before, while and after the loop closes its inbox.
+// Encoding threads finish pieces before, during and after the close of the loop's inbox.
 TEST(WorkerEnds, PendingEncodingEndsBeforeWorker) {
   Floats memory(1 << 20, 1.0F);
   for (int turn = 0; turn < 6; ++turn) {
@@ -123,13 +123,13 @@ TEST(WorkerEnds, RepeatedLeaveAwaitsSameEnd) {
   cluster.run([](Worker& worker) {
     Floats data(4, 1.0F);
     const Tensor tensor = *worker.declare("x", Dtype::kF32, 4);
-    const Ticket waits = worker.pull(tensor, data);  // For a first value.
+    const Ticket waits = worker.pull(tensor, data);  // Waits for a first value.
     for (int attempt = 0; attempt < 2; ++attempt) {
       EXPECT_EQ(worker.leave(10ms).code(), Code::kTimeout);
       EXPECT_FALSE(waits.done());
     }
     waits.cancel();
-    const Status left = worker.leave();  // It may have left by then, as it was asked to before.
+    const Status left = worker.leave();  // An earlier call may have completed the leave.
     EXPECT_TRUE(left.ok() || left.code() == Code::kCancelled) << left.text();
     EXPECT_EQ(waits.wait().code(), Code::kCancelled);
   });

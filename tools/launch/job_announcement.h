@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobAnnouncement: the file by which the user's other programs, such as stretto-top, find a job
-// that runs, from the moment its scheduler listens to the job's end.
+// JobAnnouncement: the file by which the user's other programs, such as stretto-top, find a running
+// job. It exists from the start of the scheduler's listener to the job's end.
 #pragma once
 
 #include "common/clock.h"
@@ -13,12 +13,12 @@ namespace stretto::launch {
 /// Thread: loop.
 class JobAnnouncement {
  public:
-  /// Errors: what those programs will miss, and why.
+  /// Errors: why those programs cannot find the job.
   Status publish(const Plan& plan, const HostPort& scheduler, const LaunchContext& ingredients,
                  Time now);
-  /// Looks after the file; needed at deadline().
+  /// Restores the file if it is missing; due at deadline().
   void on_time(Time now);
-  /// Never, unless published.
+  /// Time::max() unless published.
   Time deadline() const { return next_keep_; }
   void withdraw();
 

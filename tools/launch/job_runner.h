@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JobRunner: one attempt at a job, from its first process to its last. One thread and one epoll
-// loop turn what hosts tell into the Supervisor's events, and its orders into starts and signals.
-// Nothing here decides what a failure means, how a host is reached, or where output goes.
+// loop pass events of hosts to the Supervisor, and turn its orders into starts and signals. It does
+// not decide what a failure means, how to reach a host, or where output goes.
 #pragma once
 
 #include <string>
@@ -29,13 +29,13 @@ namespace stretto::launch {
 /// Thread: loop. Descriptors 0 to 2 must be open.
 class JobRunner final : private RemoteHostEvents {
  public:
-  /// `first`: no attempt was made before.
+  /// `first`: true for the job's first attempt.
   JobRunner(const Plan& plan, const LaunchContext& ingredients, Signals& signals,
             const Clock& clock, bool first = true);
 
-  /// Runs everything to its end; leaves no process behind.
+  /// Runs the attempt to its end; leaves no process behind.
   AttemptOutcome run();
-  /// The last that there is to say: that there is another attempt, or the error line.
+  /// Prints the last line: the note on another attempt, or the error.
   void conclude(const std::vector<std::string>& notes, const Verdict& verdict);
 
  private:
@@ -66,7 +66,7 @@ class JobRunner final : private RemoteHostEvents {
   const bool first_;
   const Plan& plan_;
   const LaunchContext& ingredients_;
-  Placement placement_;  // Of spares once they are started.
+  Placement placement_;  // Includes spares once they are started.
   const Clock& clock_;
   const std::vector<JobMember> members_;
   SchedulerSupervisor seat_;
@@ -77,7 +77,7 @@ class JobRunner final : private RemoteHostEvents {
   OutputRelay relay_;
   LocalHost here_;
   RemoteHosts far_;
-  std::vector<Ended> ended_;  // In this turn.
+  std::vector<Ended> ended_;  // In this iteration.
   Meeting meeting_;
   std::vector<LocalRank> local_ranks_;
   std::optional<SavedCheckpoint> saved_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that go before a program in Python.
+// Finds the interpreter for a program in Python.
 #include "tools/launch/python_program.h"
 
 #include <fmt/core.h>

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the wheel of Stretto's Python packages (PEP 517): the compiled module for the
-interpreter that runs this, and the programs of a job with their man pages and bash completion. Uses
-only the standard library.
+interpreter that runs this script, and the programs of a job with their man pages and bash
+completion. Uses only the standard library.
 
 Stretto's own libraries are inside the module and the programs. Both link to the libraries of the
-system that built the wheel (Protobuf, libsodium, fmt, oneTBB), so it is for machines of the same
-distribution: its metadata names that, and the packages that it needs.
+build system (Protobuf, libsodium, fmt, oneTBB). So the wheel is for machines of the same
+distribution; its metadata names the system and the required packages.
 """
 
 import base64
@@ -24,9 +24,9 @@ import stretto_libraries
 _HERE = pathlib.Path(__file__).resolve().parents[1]
 _ROOT = _HERE.parents[1]
 _TARGET, _COMPONENTS = "stretto_in_wheel", ("programs", "python")  # cmake/StrettoPackages.cmake
-_MODULES = pathlib.PurePath("lib/python3/dist-packages")  # Where those install the packages.
+_MODULES = pathlib.PurePath("lib/python3/dist-packages")  # Install folder of the packages.
 _SCRIPTS = {"bpslaunch": "stretto_programs:bpslaunch", "stretto-doctor": "stretto_programs:doctor"}
-_PLUGINS = {"stretto": "stretto_pytest"}  # Of pytest.
+_PLUGINS = {"stretto": "stretto_pytest"}  # Plugins of pytest.
 _METADATA = (
     ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),
     ("Description-Content-Type", "text/markdown"),
@@ -49,7 +49,7 @@ _METADATA = (
     ("Requires-Dist", "numpy; extra == 'torch'"),
 )
 _EXECUTABLE, _PLAIN = 0o755, 0o644
-_WHEN = (2020, 1, 1, 0, 0, 0)  # Of every file: equal sources give equal wheels.
+_WHEN = (2020, 1, 1, 0, 0, 0)  # Time of every file: equal sources give equal wheels.
 
 
 def _version():
@@ -64,8 +64,8 @@ def _tag():
 
 
 def _metadata(compiled):
-    """Of the packages (PEP 566), with the system that compiled the files and the packages that they
-    need there; what describes them is the page beside them."""
+    """Metadata of the packages (PEP 566): the system that compiled the files, and the packages that
+    the files need there. The description is README.md of this folder."""
     heads = [("Metadata-Version", "2.1"), ("Name", "stretto"), ("Version", _version()), *_METADATA,
              ("Platform", stretto_libraries.system() or sysconfig.get_platform())]
     heads += [("Requires-External", name) for name in stretto_libraries.packages(compiled)]
@@ -81,13 +81,13 @@ def _entry_points():
 
 
 def _run(*command, output=sys.stderr):
-    # What the build says goes to stderr, which pip shows if it fails.
+    # The build's output goes to stderr, which pip shows if the build fails.
     subprocess.run([str(word) for word in command], check=True, stdout=output)
 
 
 def _compile(given):
-    """Builds module and programs; returns the build folder: the given one, which must have been
-    configured for this interpreter, or else one of our own."""
+    """Builds module and programs; returns the build folder: the given folder, which must be
+    configured for this interpreter, or else a folder of our own."""
     folder = pathlib.Path(given) if given else _configure()
     _run("cmake", "--build", folder, "-j", os.cpu_count() or 1, "--target", _TARGET)
     return folder
@@ -105,8 +105,8 @@ def _configure():
 
 
 def _install(folder, stage):
-    """Installs in `stage` what Debian's packages have. Yields for each file, by name, where the
-    wheel has it: ("scripts" or "data" or "", the path there, the file)."""
+    """Installs the files of Debian's packages in `stage`. Yields each file, sorted by name, with
+    its place in the wheel: ("scripts" or "data" or "", the path there, the file)."""
     os.environ.pop("DESTDIR", None)
     for component in _COMPONENTS:
         _run("cmake", "--install", folder, "--prefix", stage, "--component", component, "--strip",
@@ -127,7 +127,7 @@ def _install(folder, stage):
 
 
 class _Wheel:
-    """The archive, and the list of what is in it."""
+    """The archive, and the list of its files."""
 
     def __init__(self, path):
         self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
@@ -143,7 +143,7 @@ class _Wheel:
         self._record.append(f"{name},sha256={digest},{len(data)}")
 
     def close(self, record):
-        """Adds the list, and ends."""
+        """Adds the list, and closes the archive."""
         self._record += [f"{record},,", ""]
         self._archive.writestr(zipfile.ZipInfo(record, _WHEN), "\n".join(self._record))
         self._archive.close()

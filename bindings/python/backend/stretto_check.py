@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a wheel, and what it needs of a host. Uses only the standard library."""
+"""Finds the faults of a wheel and its requirements on a host. Uses only the standard library."""
 
 import configparser
 import dataclasses
@@ -23,7 +23,7 @@ def _text(family, numbers):
 
 @dataclasses.dataclass
 class Report:
-    """Of one wheel. `faults` are sentences; without any the wheel is good."""
+    """The report on one wheel. `faults` are sentences; a good wheel has none."""
 
     platform: str = ""
     packages: list = dataclasses.field(default_factory=list)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compiled files need of a system, read by binutils, ldd and dpkg. Uses only the standard
-library.
+"""The requirements of compiled files on a system, read by binutils, ldd and dpkg. Uses only the
+standard library.
 """
 
 import collections
@@ -9,7 +9,7 @@ import pathlib
 import re
 import subprocess
 
-# Every Debian with apt has these.
+# Every Debian with apt has these packages.
 BASE_PACKAGES = ("libc6", "libgcc-s1", "libstdc++6")
 _ENGLISH = os.environ | {"LC_ALL": "C"}
 
@@ -41,20 +41,20 @@ def symbol_versions(path):
 
 
 def found(path):
-    """Where this system has the libraries that this file links, and those that they link; None for
-    one that is missing."""
+    """The path on this system of each library that this file links, directly or indirectly; None
+    for a missing library."""
     return {name: None if place == "not found" else pathlib.Path(place)
             for name, place in re.findall(r"^\t(\S+) => (not found|\S+)", _output("ldd", path),
                                           re.MULTILINE)}
 
 
 def owners(paths):
-    """The Debian packages that each of these libraries is in: {path: {package}}. Empty where dpkg
-    knows nothing of a path, or is missing."""
+    """The Debian packages that contain each of these libraries: {path: {package}}. The set is empty
+    if dpkg does not know the path, or is missing."""
     patterns = {f"*/{path.parent.name}/{path.name}": path for path in paths}
     packages = collections.defaultdict(set)
     try:
-        # Its status is 1 if a pattern matches nothing.
+        # dpkg-query exits with 1 if a pattern matches nothing.
         listed = subprocess.run(["dpkg-query", "-S", *patterns], env=_ENGLISH, text=True,
                                 check=False, capture_output=True).stdout
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def owners(paths):
 
 
 def packages(paths):
-    """The Debian packages, other than those of every system, that compiled files need."""
+    """The Debian packages that compiled files need, without BASE_PACKAGES."""
     libraries = set()
     for path in paths:
         places = found(path)
@@ -79,7 +79,7 @@ def packages(paths):
 
 
 def system():
-    """What this system calls itself, such as "Debian GNU/Linux 12 (bookworm)"."""
+    """The name of this system, such as "Debian GNU/Linux 12 (bookworm)"."""
     try:
         text = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
     except OSError:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints as Python sees them: what is attached is memory by address, which its owner keeps.
+// Checkpoints for Python: attachments are memory by address, which its owner keeps alive.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace stretto::python {
 
-/// Attachment, as a tuple has it.
+/// An Attachment as a Python tuple.
 struct PyAttachment {
   std::string name;
   std::uintptr_t address = 0;
@@ -28,10 +28,10 @@ class PyCheckpoints {
   explicit PyCheckpoints(PyWorker& worker)
       : worker_(&worker), checkpoints_(std::make_shared<Checkpoints>(worker.worker())) {}
 
-  /// Returns when all is complete; raises why it is not. The owners of the memory are kept by who
-  /// calls.
+  /// Returns when the checkpoint is complete, or raises the cause of its failure. The caller keeps
+  /// the owners of the memory alive.
   void save(std::uint64_t step, const std::vector<PyAttachment>& attachments) const;
-  /// The same, but it returns when what is attached may change again.
+  /// Like save(), but returns as soon as the attachments may change again.
   CheckpointTicket begin(std::uint64_t step, const std::vector<PyAttachment>& attachments) const;
   bool due(std::uint64_t step) const;
   RestoredFrom restored() const;

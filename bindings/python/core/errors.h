@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Status to a Python exception, and what a forked child may not do.
+// Converts a Status to a Python exception, and refuses calls in a forked child.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,30 +12,30 @@
 
 namespace stretto::python {
 
-/// Text that need not be UTF-8, such as what a file is called, to be read by people: bytes that are
-/// not are written as \xNN. Thread: one that holds the GIL.
+/// Readable form of text that may not be UTF-8, such as a file name: other bytes are written as
+/// \xNN. Thread: one that holds the GIL.
 pybind11::str text_of(std::string_view bytes);
 
-/// Throws the exception of stretto.errors that says what the status says, unless it is ok.
+/// Throws the exception of stretto.errors for the status, unless the status is ok.
 /// Thread: one that holds the GIL.
 void raise_unless_ok(const Status& status);
 
-/// What a call that may take a while returns; other Python threads run meanwhile.
+/// Returns the result of a long call; other Python threads run meanwhile.
 template <typename Call>
 auto without_gil(const Call& call) {
   const WithoutGil released;
   return call();
 }
 
-/// The value, or the exception.
+/// Returns the value, or throws the exception of the error.
 template <typename T>
 T value_of(Result<T> result) {
   raise_unless_ok(result.status());
   return *std::move(result);
 }
 
-/// The process that a worker belongs to. The threads and sockets of a worker are those of the
-/// process that joined: in a child that was forked since, nothing of it may be used or destroyed.
+/// The process that a worker belongs to. The threads and sockets of a worker belong to the process
+/// that joined. A child that was forked later may neither use nor destroy the worker.
 class Owner {
  public:
   Owner() : process_(getpid()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter ends a thread by unwinding its stack, and a destructor on it that must not throw
-// aborts the process then. So a thread that comes back late never asks for the lock.
+// The interpreter ends a thread by unwinding its stack; a noexcept destructor on that stack then
+// aborts the process. So a thread that returns late never acquires the GIL.
 #include "bindings/python/core/gil.h"
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 namespace stretto::python {
 namespace {
 
-std::atomic<pid_t> only_thread{0};  // 0: all may come back.
+std::atomic<pid_t> only_thread{0};  // 0: all threads may return.
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyGroup: a group's calls for Python, and EndedTickets: which of many tickets have ended. Memory
-// comes as with PyWorker, by its address, with the object that owns it.
+// PyGroup: a group's calls for Python. EndedTickets: the order in which many tickets end. As in
+// PyWorker, memory is passed by its address, with the object that owns it.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -21,7 +21,7 @@ namespace stretto::python {
 /// Some workers of a job. Thread: any that holds the GIL. The worker must outlive it.
 class PyGroup {
  public:
-  /// The workers of these ranks, or all if there are none. Blocks until all of them have called it.
+  /// The group of these ranks; empty: all workers. Blocks until all members have called it.
   static std::unique_ptr<PyGroup> of(PyWorker& worker, std::vector<Rank> ranks,
                                      const std::string& exchange, bool deterministic);
   PyGroup(PyWorker& worker, Group group) : worker_(worker), group_(std::move(group)) {}
@@ -29,11 +29,11 @@ class PyGroup {
   std::uint32_t rank() const { return group_.rank(); }
   std::uint32_t size() const { return group_.size(); }
   std::vector<Rank> ranks() const { return group_.ranks(); }
-  /// Begins what `call` begins with the group; the owner is kept until that has ended.
+  /// Starts an operation by `call` on the group; the owner is kept until the operation has ended.
   template <typename Call>
   PyTicket begin(Call call, const pybind11::object& owner) {
     worker_.process().refuse_others();
-    (void)worker_.worker();  // Raises once it was abandoned.
+    (void)worker_.worker();  // Raises once the worker was abandoned.
     return worker_.keep(call(group_), owner);
   }
 
@@ -42,7 +42,7 @@ class PyGroup {
   Group group_;
 };
 
-/// Tells in which order tickets end, for one thread that serves those who do not wait themselves.
+/// Reports the order in which tickets end, to a thread that serves callers without a wait().
 /// Thread: any that holds the GIL; take() lets it go.
 class EndedTickets {
  public:
@@ -50,8 +50,8 @@ class EndedTickets {
 
   /// take() returns this number once, when the ticket has ended.
   void watch(const PyTicket& ticket, std::uint64_t number) const;
-  /// The number of one that has ended; waits for the next if there is none. None after close(),
-  /// when all that had ended was taken.
+  /// The number of an ended ticket; waits for the next if there is none. None after close(), once
+  /// all ended tickets were taken.
   std::optional<std::uint64_t> take() const;
   void close() const;
 

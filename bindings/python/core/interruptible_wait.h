@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for the worker from Python: without the GIL, and with an ear for signals.
+// Waits for the worker from Python: without the GIL, and interruptible by signals.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -10,8 +10,8 @@
 
 namespace stretto::python {
 
-/// What a call that waits for the worker returns. This thread, which may drive the worker's loop,
-/// hears signals in between; what a handler raises ends the wait. Thread: one that holds the GIL.
+/// Returns the result of a call that waits for the worker. This thread may drive the worker's loop;
+/// an exception of a signal handler ends the wait. Thread: one that holds the GIL.
 template <typename Call>
 auto heard(Call call) {
   auto outcome = without_gil([&] {

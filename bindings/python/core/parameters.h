@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyParameters: the weights of a model that workers train in a mode other than sync, for an
-// optimizer of Python's: what it does to the weights is the update that travels.
+// optimizer in Python. The optimizer's change of the weights is the update that travels.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -14,7 +14,7 @@
 
 namespace stretto::python {
 
-/// f32 values: where they are, how many.
+/// f32 values: address and count.
 struct Values {
   std::uintptr_t address = 0;
   std::size_t elements = 0;
@@ -23,15 +23,15 @@ struct Values {
 /// Thread: one at a time, with the GIL; what waits lets it go. The worker must outlive it.
 class PyParameters {
  public:
-  /// Declares the tensors, and makes everybody's values those of rank 0.
+  /// Declares the tensors, and broadcasts the values of rank 0.
   PyParameters(PyWorker& worker, const std::vector<std::string>& names,
                const std::vector<Values>& initial, const ParameterOptions& options);
   ~PyParameters();
 
   std::size_t count() const { return parameters_->count(); }
-  /// Where the values of a tensor are. Valid until the next step() or finish().
+  /// The values of a tensor. Valid until the next step() or finish().
   Values values(std::size_t tensor) const;
-  /// Changes gradients, one a tensor or with no elements, as the rate rule says. Before each
+  /// Applies the rate rule to the gradients, one a tensor, which may be empty. Call it before each
   /// step().
   void compensate(const std::vector<Values>& gradients);
   /// Pushes updates, one a tensor, and gets the values for the next step.

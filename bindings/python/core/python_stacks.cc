@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that does nothing is under faulthandler's, which Python takes away when it ends.
+// A no-op handler is installed before faulthandler's, which Python removes at exit.
 #include "bindings/python/core/python_stacks.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ namespace py = pybind11;
 
 constexpr const char* kNone = "this Python does not tell its stacks\n";
 
-// Python restores it when it ends, and a signal that comes after that does not end the process. A
-// program that this one starts does not inherit it.
+// Python restores this handler at exit, and a later signal does not end the process. A program that
+// this process starts does not inherit it.
 void do_nothing(int /*number*/) {}
 
 bool set_handler(int number, void (*handler)(int)) {
@@ -35,7 +35,7 @@ bool has_no_handler(int number) {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
 }
 
-// What the signal calls; null on failure.
+// The handler of the signal; null on failure.
 PythonStacks::Handler handler_of(int number) {
   struct sigaction action{};
   return ::sigaction(number, nullptr, &action) == 0 ? action.sa_handler : nullptr;
@@ -48,7 +48,7 @@ int unused_signal() {
   return 0;
 }
 
-// The calling thread gets the signal before this returns, whatever signals it blocks.
+// Delivers the signal to the calling thread before returning, even if the thread blocks it.
 void signal_this_thread(int number) {
   sigset_t unblocked;
   sigset_t before;
@@ -78,7 +78,7 @@ PythonStacks::PythonStacks() : file_(::memfd_create("stacks", MFD_CLOEXEC)) {
 std::string PythonStacks::text() {
   const std::lock_guard lock(mutex_);
   if (signal_ == 0 || Py_IsInitialized() == 0) return kNone;
-  if (handler_of(signal_) != handler_) return kNone;  // The program has installed its own since.
+  if (handler_of(signal_) != handler_) return kNone;  // The program has installed a handler since.
   if (::ftruncate(file_.get(), 0) != 0 || ::lseek(file_.get(), 0, SEEK_SET) != 0) return kNone;
   signal_this_thread(signal_);
   const std::string stacks = read_file();
@@ -88,14 +88,14 @@ std::string PythonStacks::text() {
 void PythonStacks::close() {
   const std::lock_guard lock(mutex_);
   if (signal_ == 0) return;
-  if (handler_of(signal_) != handler_) {  // The program's own, which stays.
+  if (handler_of(signal_) != handler_) {  // The program's own handler stays.
     signal_ = 0;
     return;
   }
   try {
     py::module_::import("faulthandler").attr("unregister")(signal_);
   } catch (const py::error_already_set&) {
-    return;  // Python ends, and takes all handlers away.
+    return;  // Python exits, and removes all handlers.
   }
   set_handler(signal_, SIG_DFL);
   signal_ = 0;

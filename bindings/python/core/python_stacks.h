@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python stacks of all threads, for a tool that looks at a program that stands still.
+// The Python stacks of all threads, for a tool that inspects a stalled program.
 #pragma once
 
 #include <mutex>
@@ -10,23 +10,23 @@
 namespace stretto::python {
 
 /// Reads the stacks by Python's faulthandler, which writes them in a signal handler: without the
-/// GIL, whose holder may be what stands still. A thread sends the signal to itself alone. The
+/// GIL, whose holder may be the stalled thread. A thread sends the signal to itself alone. The
 /// signal is the last real-time signal without a handler. A handler that the program installs for
-/// it later stays, and there are no stacks then.
+/// it later stays, and texts have no stacks then.
 /// Thread: the constructor and close() want the GIL; text() may be called by any thread.
 class PythonStacks {
  public:
   using Handler = void (*)(int);
 
-  /// Throws what a signal handler of Python raised meanwhile. Thread: one that holds the GIL.
+  /// Throws the exception of a Python signal handler. Thread: one that holds the GIL.
   PythonStacks();
   PythonStacks(const PythonStacks&) = delete;
   PythonStacks& operator=(const PythonStacks&) = delete;
 
-  /// As faulthandler writes them. A frame that changes meanwhile may be told wrongly. One line says
-  /// why there are none.
+  /// The stacks as faulthandler writes them, or one line with the cause if there are none. A frame
+  /// that changes meanwhile may be wrong.
   std::string text();
-  /// Takes the handler away. Later texts have no stacks.
+  /// Removes the handler. Later texts have no stacks.
   void close();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyReader: the reader of training data for Python. Its samples are memory that Python sees without
-// a copy, for as long as it keeps them.
+// PyReader: the reader of training data for Python. Python accesses the memory of samples without a
+// copy for as long as it keeps them.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -36,12 +36,12 @@ class PyReader {
   PyReader& operator=(const PyReader&) = delete;
   ~PyReader();
 
-  /// The next sample; none at an epoch's end.
+  /// The next sample; none at the end of an epoch.
   std::optional<input::Sample> next();
   input::Cursor cursor() const;
   void seek(const std::string& cursor);
   input::Reader& reader() const;
-  /// For what any thread may call, also while another waits.
+  /// For calls that any thread may make, even while another thread waits.
   input::Reader& anywhere() const;
 
  private:
@@ -52,7 +52,7 @@ class PyReader {
   std::unique_ptr<input::Reader> reader_;
 };
 
-/// What the module has of it.
+/// Adds the reader to the module.
 void bind_reader(pybind11::module_& module);
 
 }  // namespace stretto::python

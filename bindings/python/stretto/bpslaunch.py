@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bpslaunch: BytePS's launcher. One call starts what this host runs, as DMLC_ROLE says: the
-scheduler, a server, or BYTEPS_LOCAL_SIZE workers. Without DMLC_ROLE it is stretto-launch, which
-starts a whole job.
+"""bpslaunch: BytePS's launcher. One call starts this host's processes by DMLC_ROLE: the scheduler,
+a server, or BYTEPS_LOCAL_SIZE workers. Without DMLC_ROLE it runs stretto-launch, which starts a
+whole job.
 """
 
 import os
@@ -42,7 +42,7 @@ _BY_KERNEL = 0x80  # SI_KERNEL, which Python has no name for.
 
 
 def _local_size():
-    """Workers of this host: what BYTEPS_LOCAL_SIZE says, else one for each visible GPU."""
+    """Number of workers of this host: BYTEPS_LOCAL_SIZE, else one for each visible GPU."""
     devices = environment.text("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
     visible = len(devices.split(",")) if devices and devices not in ("all", "none", "void") else 1
     return environment.number("BYTEPS_LOCAL_SIZE", default=visible, least=1)
@@ -56,15 +56,15 @@ def _require(names):
 
 
 def _run_workers(command):
-    """Runs the workers of this host; the exit status is that of the first that fails."""
+    """Runs the workers of this host; returns the exit status of the first that fails."""
     _require((*_NEEDED, "DMLC_WORKER_ID"))
     size = _local_size()
-    # Torchrun's names too: those of a launcher around this one would count other workers.
+    # Sets torchrun's name too: the value of a launcher around this one would count other workers.
     for name in ("BYTEPS_LOCAL_SIZE", "LOCAL_WORLD_SIZE"):
         environment.give(name, size)
     environment.give("PYTHONUNBUFFERED", 1)
-    # Blocked before the first worker starts, so that no signal ends this launcher and leaves
-    # workers behind.
+    # Signals are blocked before the first worker starts, so that no signal ends this launcher and
+    # leaves workers behind.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {signal.SIGCHLD})
     print("BytePS launching worker", flush=True)
@@ -113,14 +113,14 @@ class _Workers:
         return first
 
     def end(self):
-        """Ends the workers that run, as after a worker that could not be started."""
+        """Ends the running workers, for example after a worker that could not be started."""
         self._send(signal.SIGTERM)
         for _, child in self._running.values():
             child.wait()
 
     def _send(self, number, told_group=None):
-        # To all workers but those of a process group that has the signal already. Nothing but
-        # _reap() waits for a worker, so that each of these process ids is still its own.
+        # Signals all workers outside the process group that has the signal already. Only _reap()
+        # waits for workers, so each of these process ids still belongs to its worker.
         for pid in self._running:
             if told_group is None or os.getpgid(pid) != told_group:
                 os.kill(pid, number)
@@ -134,7 +134,7 @@ class _Workers:
             if code == 0:
                 print(f"BytePS launcher: joined local rank  {rank}", flush=True)
             elif first == 0:
-                # The others learn of it from the scheduler, and end with an error of their own.
+                # The scheduler reports the failure to its peers, which end with their own error.
                 first = code if code > 0 else 128 - code
                 error = "ProgramFailed" if code > 0 else "PeerLost"
                 print(f"ERROR {error} role=launcher rank=- peer=worker op=run cause=local rank "
@@ -155,7 +155,7 @@ def _ended_children():
 
 
 def run(arguments):
-    """What `bpslaunch ARGUMENTS` does; returns the exit status."""
+    """Runs `bpslaunch ARGUMENTS`; returns the exit status."""
     if arguments[:1] in (["-h"], ["--help"]):
         print(_USAGE, end="")
         return 0
@@ -170,13 +170,13 @@ def run(arguments):
     _require(_NEEDED)
     if environment.number("DMLC_NUM_WORKER", default=1) <= 1 and not environment.truth(
             "BYTEPS_FORCE_DISTRIBUTED"):
-        return 0  # A worker alone needs neither.
+        return 0  # A single worker needs no scheduler or server.
     roles.become(roles.role_from_environment())
     return 0
 
 
 def _status():
-    """What `run` returns; an error is one line, and its status tells whether it could be run."""
+    """Returns the status of `run`. An error prints one line and selects the exit status."""
     try:
         return run(sys.argv[1:])
     except errors.Error as error:
@@ -185,7 +185,7 @@ def _status():
         return _MISUSED
     except OSError as error:
         if error.filename is None:
-            raise  # Of our own output.
+            raise  # Writing our own output failed.
         print(f"ERROR InvalidArgument role=launcher rank=- peer=- op=bpslaunch cause={error}",
               file=sys.stderr)
         return 127

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python and the system that the compiled module of this package was built for. It can be
-imported by others.
+"""The Python and the system that the compiled module of this package was built for. Other Pythons
+and systems can import this file.
 """
 
 import importlib.metadata
@@ -13,16 +13,16 @@ _OS_RELEASE = pathlib.Path("/etc/os-release")
 
 
 def why_it_fails(error):
-    """The error to raise where importing the compiled module raised `error`."""
+    """The error to raise if importing the compiled module raised `error`."""
     if isinstance(error, ModuleNotFoundError):
         return _why_it_is_missing() if error.name == "stretto._core" else error
-    # With the package's name `python -m stretto.doctor` says it in one line.
+    # With the package's name `python -m stretto.doctor` prints the error as one line.
     return ImportError(f"the compiled module of stretto in {_FOLDER} cannot be loaded: {error}; "
                        f"{remedy()}", name="stretto")
 
 
 def remedy():
-    """What to do where a compiled file of this package lacks a library: one clause."""
+    """The remedy for a library that a compiled file of this package lacks: one clause."""
     platform, packages = _needs()
     here = _system()
     if platform and here and platform != here:
@@ -34,8 +34,8 @@ def remedy():
 
 
 def _needs():
-    """The system that built the wheel, and the names of the packages that it needs there; from the
-    metadata that pip has installed beside this package."""
+    """The system that built the wheel, and the names of the packages that the wheel needs there;
+    from the metadata that pip has installed beside this package."""
     for found in importlib.metadata.distributions(path=[str(_FOLDER.parent)]):
         if found.metadata["Name"] == "stretto":
             return found.metadata["Platform"], found.metadata.get_all("Requires-External", [])
@@ -43,7 +43,7 @@ def _needs():
 
 
 def _system():
-    """What this system calls itself, such as "Debian GNU/Linux 12 (bookworm)"."""
+    """The name of this system, such as "Debian GNU/Linux 12 (bookworm)"."""
     try:
         text = _OS_RELEASE.read_text(encoding="utf-8")
     except OSError:
@@ -53,7 +53,7 @@ def _system():
 
 
 def _why_it_is_missing():
-    """The error for this Python, which has found no compiled module."""
+    """The error for a Python without a compiled module."""
     tags = [re.search(r"cpython-(\d)(\d+)", path.name) for path in _FOLDER.glob("_core.*.so")]
     versions = sorted(f"{tag.group(1)}.{tag.group(2)}" for tag in tags if tag)
     here = f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"
@@ -63,5 +63,5 @@ def _why_it_is_missing():
     else:
         text = (f"stretto in {_FOLDER} has no compiled module for this Python, {here}: install "
                 "stretto, or use the folder 'python' of a build")
-    # With the package's name `python -m stretto.doctor` says it in one line.
+    # With the package's name `python -m stretto.doctor` prints the error as one line.
     return ImportError(text, name="stretto")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m stretto.doctor: looks at an installation, a host and a cluster, and says what to fix.
+"""python -m stretto.doctor: checks an installation, a host and a cluster, and reports faults.
 
     python -m stretto.doctor                          this host, and a small job on it
     python -m stretto.doctor --connect HOST:PORT ...  whether these addresses can be reached
     stretto-launch --hostfile F -n 4 -- python -m stretto.doctor --worker
                                                       an exchange between the hosts of a cluster
 
-Each line begins with ok, note or BAD. The exit status is 1 if there is a BAD one.
+Each line begins with ok, note or BAD. The exit status is 1 if a line is BAD.
 """
 
 import argparse
@@ -50,14 +50,14 @@ class Finding:
     level: str  # ok, note or BAD.
     text: str
     advice: str = ""
-    without: str = ""  # What cannot be used then.
+    without: str = ""  # What the fault makes unusable.
 
     def __str__(self):
         return f"{self.level:<5}{self.text}" + (f": {self.advice}" if self.advice else "")
 
 
 def installation():
-    """Versions, and whether those of the module and of the programs are the same."""
+    """Versions, and whether module and programs have the same version."""
     yield Finding("ok", f"stretto {__version__}, Python {platform.python_version()} "
                         f"({sys.executable})")
     for name in roles.PROGRAMS.values():
@@ -88,11 +88,11 @@ def installation():
 
 
 def store():
-    """Whether torch.distributed can make the store at which the ranks meet."""
+    """Whether torch.distributed can create the store for the rendezvous of the ranks."""
     try:
         from stretto.torch.distributed import libuv
     except ImportError:
-        return  # Said above; or this PyTorch has no torch.distributed.
+        return  # Reported above; or this PyTorch has no torch.distributed.
     try:
         missing = libuv.is_missing()
     except RuntimeError as error:
@@ -111,7 +111,7 @@ def store():
 
 
 def variables(given):
-    """What the environment says, and what of it will not be heard."""
+    """The settings of the environment, and variables that will be ignored."""
     try:
         place = environment.place()
         if place.alone:
@@ -130,7 +130,7 @@ def variables(given):
 
 
 def limits():
-    """What the system permits a process of this host."""
+    """The resource limits of a process on this host."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = hard == resource.RLIM_INFINITY or hard >= _LEAST_FILES
     yield Finding("ok" if enough else "BAD", f"open files: {soft}, can be raised to {hard}",
@@ -184,7 +184,7 @@ def small_job():
     try:
         launcher = roles.program(roles.PROGRAMS["launcher"])
     except errors.Unsupported:
-        return  # Said above.
+        return  # Reported above.
     given = {name: value for name, value in os.environ.items()
              if not name.startswith(("DMLC_", "BYTEPS_"))
              and name not in ("STRETTO_SCHEDULER", "STRETTO_RANK", "STRETTO_WORLD_SIZE",
@@ -208,7 +208,7 @@ def small_job():
 
 
 def work():
-    """A worker of the small job: exchanges memory, checks the sum and tells the speed."""
+    """A worker of the small job: exchanges memory, checks the sum and prints the speed."""
     from stretto import session
     session.begin(lazy=False)
     now = session.current()
@@ -251,7 +251,7 @@ def _verdict(findings):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line, as every program of a job does."""
+    """Reports errors in one line, like every program of a job."""
 
     def error(self, message):
         readable = os.fsencode(message).decode("utf-8", "backslashreplace")
@@ -280,7 +280,7 @@ def _parser():
 
 
 def run(arguments=None):
-    """What the command line says; returns the exit status."""
+    """Runs the command line; returns the exit status."""
     chosen = _parser().parse_args(arguments)
     if chosen.worker:
         return work()
@@ -295,7 +295,7 @@ def run(arguments=None):
 
 
 def _status():
-    """What `run` returns; an error is one line."""
+    """Returns the status of `run`; prints an error as one line."""
     try:
         return run()
     except errors.Error as error:

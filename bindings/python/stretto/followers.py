@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that the session calls, with itself, after it has joined a job and after it has left
-one."""
+"""Functions that the session calls, with itself as argument, after it joins or leaves a job."""
 
 from typing import Any, Callable, List
 
@@ -13,6 +12,6 @@ def add(follow):
 
 
 def tell(now):
-    """The session `now` has joined or left."""
+    """Calls the functions: the session `now` has joined or left a job."""
     for follow in _followers:
         follow(now)

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How our Python programs end where their output cannot be written."""
+"""Exit of our Python programs if their output cannot be written."""
 
 import os
 import sys
 
 
 def _forget():
-    """Python would try to write what is left once more at its end, and complain again."""
+    """Discards unwritten output; otherwise Python would report the error again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def told(run, role):
-    """The exit status that `run` returns, once all that it printed is written: where that fails, 1
-    and an error line. A reader that has left (`| head -1`) is no error."""
+    """Returns the exit status of `run` after writing its output. If writing fails, prints an error
+    line and returns 1. A closed pipe (`| head -1`) is no error."""
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             return run()
-        finally:  # At --help, argparse leaves by an exception.
+        finally:  # At --help, argparse raises SystemExit.
             sys.stdout.flush()
     except BrokenPipeError:
         _forget()

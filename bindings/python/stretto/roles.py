@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a job: where they are, and how a process becomes one of them."""
+"""The programs of a job: their paths, and their execution in this process."""
 
 import os
 import pathlib
@@ -13,9 +13,9 @@ PROGRAMS = {"scheduler": "stretto-scheduler", "server": "stretto-server",
 
 
 def program(name):
-    """The path of one of our programs: in STRETTO_BIN_DIR if that is set; else beside this
-    interpreter, in the build tree that these packages lie in, or in PATH. Raises Unsupported if
-    it is not there."""
+    """The path of one of our programs: in STRETTO_BIN_DIR if set; else beside this interpreter, in
+    the build tree that contains these packages, or in PATH. Raises Unsupported if the program is
+    missing."""
     here = pathlib.Path(__file__).parent  # Not resolved: in a build tree this is a link.
     folders = [pathlib.Path(sys.executable).parent, here.parents[1] / "bin"]
     given = environment.text("STRETTO_BIN_DIR")
@@ -34,8 +34,8 @@ def program(name):
 
 
 def role_from_environment():
-    """What DMLC_ROLE says this process is: scheduler or server. Raises InvalidArgument if it says
-    anything else."""
+    """The role of this process by DMLC_ROLE: scheduler or server. Raises InvalidArgument for any
+    other value."""
     role = environment.text("STRETTO_ROLE", "DMLC_ROLE")
     if role not in ("scheduler", "server"):
         raise errors.InvalidArgument(

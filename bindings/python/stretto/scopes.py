@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of things of which a program may have several."""
+"""Unique names for objects of which a program may have several."""
 
 from typing import NamedTuple
 
 
 class Scope(NamedTuple):
-    """What makes the names of a thing other than those of its like, and the same at all workers."""
+    """Makes the names of an object unique in a program, and equal at all workers."""
 
     kind: str = ""
     number: int = 0

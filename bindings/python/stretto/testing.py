@@ -30,8 +30,8 @@ from stretto import errors, roles, testing_worker
 __all__ = ["WorkerFailed", "WorkersTimedOut", "run"]
 
 _PATIENCE_S = 5.0  # Beyond the timeout, for workers to show their stacks and end.
-_LAST_LINES = 60  # Of output, in an error.
-# Of a job or a launcher around the test, which is none of this job's.
+_LAST_LINES = 60  # Lines of output in an error.
+# Variables of a job or a launcher around the test, which this job must not inherit.
 _OTHERS = ("STRETTO_SCHEDULER", "STRETTO_WORLD_SIZE", "STRETTO_RANK", "STRETTO_SERVERS",
            "STRETTO_ROLE", "DMLC_PS_ROOT_URI", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_ROLE",
            "STRETTO_BIND_HOST", "STRETTO_JOB_TOKEN", "MASTER_ADDR", "MASTER_PORT")
@@ -41,7 +41,7 @@ class WorkerFailed(RuntimeError):
     """The function raised in a worker, or a process of the job ended early. The text has the
     traceback of the worker that failed first, and the last lines of output.
 
-    rank: that worker's; -1 where no function raised."""
+    rank: of that worker; -1 if no function raised."""
 
     def __init__(self, text: str, rank: int = -1):
         super().__init__(text)
@@ -55,16 +55,16 @@ class WorkersTimedOut(WorkerFailed):
 def run(function: Callable[..., Any], *arguments: Any, workers: int = 2, servers: int = 1,
         timeout: float = 60.0, variables: Optional[Mapping[str, Any]] = None) -> List[Any]:
     """Calls `function(*arguments)` in each of `workers` processes of a new job with `servers`
-    servers on this host, and returns what the calls return, by rank. No process is left when this
-    returns or raises.
+    servers on this host, and returns their results by rank. No process is left when run() returns
+    or raises.
 
     `function` is at the top level of a module, which each worker imports again. Arguments and
     results are None, numbers, text, tensors, and lists, tuples and dicts of them. `timeout` is in
     seconds and includes the start. `variables` are added to the environment, as text.
 
-    Raises WorkerFailed, WorkersTimedOut, TypeError for other arguments, InvalidArgument for a
-    function that workers cannot import and for numbers that no job has, and Unsupported where the
-    programs of a job are missing.
+    Raises WorkerFailed, WorkersTimedOut, TypeError for other arguments, and Unsupported if the
+    programs of a job are missing. Raises InvalidArgument for a function that workers cannot import,
+    and for an invalid number of processes.
     Thread: any."""
     _check("workers", workers, 1)
     _check("servers", servers, 0)
@@ -84,7 +84,7 @@ def run(function: Callable[..., Any], *arguments: Any, workers: int = 2, servers
         (folder / "call.json").write_text(json.dumps(call), encoding="utf-8")
         status, output = _ended([*command, "--", sys.executable, "-c", testing_worker.START,
                                  str(folder / "call.json")], environ, deadline)
-        sys.stdout.write(output)  # Which pytest shows beside a test that fails.
+        sys.stdout.write(output)  # pytest shows it beside a failed test.
         failures = _failures(folder, workers, deadline)
         if status != 0 and not failures and time.monotonic() >= deadline:
             raise WorkersTimedOut(f"{name['name']} did not return within {timeout:g} s\n"
@@ -101,7 +101,7 @@ def _check(name, value, least):
 
 
 def _ended(command, environ, deadline):
-    # The job's exit status and output. It ends a little after the deadline, whatever happens.
+    # The job's exit status and output. The job always ends shortly after the deadline.
     # pylint: disable=consider-using-with
     job = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
@@ -109,12 +109,12 @@ def _ended(command, environ, deadline):
         with contextlib.suppress(subprocess.TimeoutExpired):
             output, _ = job.communicate(timeout=deadline - time.monotonic() + _PATIENCE_S)
             return job.returncode, output
-        # The launcher passes the signal on, and its grace is a second.
+        # The launcher passes the signal on, and its grace period is a second.
         job.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             output, _ = job.communicate(timeout=_PATIENCE_S)
             return job.returncode, output
-        job.kill()  # The kernel kills its processes then.
+        job.kill()  # The kernel then kills the job's processes.
         output, _ = job.communicate()
         return job.returncode, output
     except BaseException:
@@ -134,7 +134,7 @@ def _result(folder, rank, output):
 
 
 def _failures(folder, workers, deadline):
-    # What workers raised in time, each with its rank.
+    # The exceptions that workers raised in time, each with its rank.
     failures = []
     for rank in range(workers):
         with contextlib.suppress(FileNotFoundError):
@@ -146,7 +146,7 @@ def _failures(folder, workers, deadline):
 
 
 def _failure(failures, workers, status, output):
-    # The worker that raised first: others that wait for it raise after it.
+    # The error of the worker that raised first: peers that wait for it raise later.
     cause = "\n".join(line for line in output.splitlines() if line.startswith("ERROR "))
     if not failures:
         return WorkerFailed(f"the job ended with status {status}\n{_last_lines(output)}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that an exception of the program's own, such as one of a signal handler, ends before the
-exchange has ended. Other workers have had the call, and this worker has not, so that its later
-calls would meet theirs one call off. The session refuses these.
+"""Calls that an exception of the program, such as one of a signal handler, ends before the exchange
+has ended. Peers have completed the call and this worker has not, so that its later calls would be
+matched one call off. The session refuses them.
 """
 
 import functools
@@ -9,17 +9,17 @@ from typing import Any, Callable, TypeVar, cast
 
 from stretto import errors, session
 
-# Of bad arguments, and of exchanges that have ended with an error: calls still match.
+# Errors of bad arguments and of failed exchanges: calls still match.
 _ORDINARY = (errors.Error, TypeError, ValueError, AssertionError)
 _OF_PROGRAM = "_stretto_of_program"
-_REFUSED = "_stretto_refused"  # Errors of calls within the one in progress; None: there is none.
+_REFUSED = "_stretto_refused"  # Errors of calls within a running call; None: no call runs.
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def whole(operation: str, always: bool = False) -> Callable[[_Function], _Function]:
-    """Decorates what exchanges with other workers. If an exception of the program's own ends a call
-    that has begun an exchange, the session refuses later ones by Cancelled, which names
+    """Decorates a function that exchanges with peers. If an exception of the program ends a call
+    that has begun an exchange, the session refuses later calls by Cancelled, which names
     `operation`. With `always` the call ends exchanges that began before it."""
 
     def decorate(function):
@@ -44,10 +44,10 @@ def whole(operation: str, always: bool = False) -> Callable[[_Function], _Functi
 
 
 def alone(operation: str, waits: bool = True) -> Callable[[_Function], _Function]:
-    """Decorates a method as whole() does, with `always`. While such a method of an object that
-    `waits` is in progress, the others raise InvalidArgument: the call of a signal's handler, or of
-    another thread, would change the exchange that waits. If that error ends the call in progress,
-    too, the session refuses later ones."""
+    """Decorates a method like whole() with `always`. While a method of an object that `waits` is in
+    progress, its other such methods raise InvalidArgument: a call by a signal handler or another
+    thread would change the waiting exchange. If that error also ends the call in progress, the
+    session refuses later calls."""
 
     def decorate(function):
         protected = whole(operation, always=True)(function)
@@ -85,8 +85,8 @@ def is_waiting(exchange: Any) -> bool:
 
 
 def of_program(closure: _Function) -> _Function:
-    """The closure of a program. An Exception that it raises is the program's own decision, which
-    refuses nothing."""
+    """The closure of a program. An Exception of the closure is the program's decision, and the
+    session refuses nothing after it."""
 
     @functools.wraps(closure)
     def marked(*arguments, **options):
@@ -113,7 +113,7 @@ def _refuse_more(operation, begun, error):
 
 
 class Once:
-    """Completes a result once. If an exception ends that, there is no result any more."""
+    """Completes a result once. After an exception in `finish` there is no result."""
 
     def __init__(self, finish):
         self._finish = finish

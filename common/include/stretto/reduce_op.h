@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of two numbers where contributions meet. Public: installed with the worker API.
+// ReduceOp: how contributions are combined. Public: installed with the worker API.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-/// What a round makes of two numbers. kMin and kMax are NaN where either is, and take -0 for less
-/// than 0, so that contributions may come in any order. kAnd, kOr and kXor are of the bits of
-/// integers. kAverage is a sum that is divided at the end, in the element's own type: of integers
-/// rounded towards minus infinity. The numbers are the wire's; they never change.
+/// How a round combines two elements. kMin and kMax give NaN if either element is NaN, and take -0
+/// for less than 0, so that contributions may arrive in any order. kAnd, kOr and kXor combine the
+/// bits of integers. kAverage divides the sum at the end, in the element's own type; integers round
+/// towards minus infinity. The values are part of the wire format and never change.
 enum class ReduceOp : std::uint8_t {
   kSum = 0,
   kMin = 1,

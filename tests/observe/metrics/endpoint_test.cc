@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Prometheus reads over HTTP, and whose port is which.
+// The endpoint that Prometheus reads over HTTP, and which port each process serves it at.
 #include "observe/metrics/endpoint.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(MetricsEndpoint, HalfRequestsBlockNoOtherClient) {
   const auto endpoint = serve("127.0.0.1:0", std::make_shared<MetricsSnapshots>(), "");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
   std::vector<int> halves;
-  for (int i = 0; i < 20; ++i) {  // More than there are threads.
+  for (int i = 0; i < 20; ++i) {  // More than the endpoint's threads.
     halves.push_back(connected_to((*endpoint)->address()));
     const std::string half = i % 2 == 0 ? "GET /metrics HTTP/1.1\r\nHost: " : "";
     ASSERT_EQ(write(halves.back(), half.data(), half.size()), static_cast<ssize_t>(half.size()));

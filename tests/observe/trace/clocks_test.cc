@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets are injected into clocks that agreed, and recovered from what was sent and came.
+// The test adds offsets to equal clocks; Clocks recovers them from send and receive times.
 #include "observe/trace/clocks.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(Clocks, RecoverInjectedOffsets) {
     EXPECT_EQ(clocks.pairs, 15U);
     for (std::size_t i = 0; i < offsets.size(); ++i) {
       const auto truth = static_cast<double>(offsets[i] - offsets[0]);
-      // Delays differ at random by up to 0.2 ms; the least of eight rounds differ by much less.
+      // Delays vary at random by up to 0.2 ms; the minima of eight rounds vary by much less.
       EXPECT_NEAR(clocks.shift_ns[i], truth, 100'000) << "seed " << seed << " node " << i;
     }
     EXPECT_GT(clocks.least_round_trip_ns, 400'000);

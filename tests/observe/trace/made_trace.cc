@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small simulation, event by event as loops would note them.
+// A small simulation that records each event as a loop would.
 #include "tests/observe/trace/made_trace.h"
 
 #include <algorithm>
@@ -62,12 +62,12 @@ class Maker {
     node.records.push_back(record);
   }
 
-  // A node does not run from then on; for how long.
+  // The node does not run from `from` on; returns for how long.
   std::int64_t stop(Node& node, std::int64_t from) {
     note(node, TraceKind::kStall, from, from + plan_.lost_ns, {});
     return plan_.lost_ns;
   }
-  // When a share is taken that reaches a server then, and when it has been added.
+  // When a contribution that arrives at `there` is taken, and when it has been added.
   std::pair<std::int64_t, std::int64_t> sum(Node& shard, std::int64_t sent, std::int64_t there) {
     if (is_slow(shard, Where::kStopped)) there += stop(shard, sent);
     if (!is_slow(shard, Where::kBusy)) {
@@ -78,7 +78,7 @@ class Maker {
     until = taken + kLongSumNs;
     return {taken, until};
   }
-  // How long a codec takes, from then on; the user waits meanwhile.
+  // How long a codec takes from `from` on, while its caller waits; 0 if there is none.
   std::int64_t encode(std::uint32_t w, std::uint64_t round, std::uint32_t tensor,
                       std::int64_t from) {
     if (plan_.where != Where::kCodec) return 0;
@@ -91,7 +91,7 @@ class Maker {
     return time;
   }
 
-  // A worker computes; what it read before comes first.
+  // A worker reads its input, if the plan has any, and then computes.
   std::int64_t compute(std::uint32_t w) {
     std::int64_t at = free_[w];
     TraceRecord none;
@@ -157,8 +157,8 @@ class Maker {
   const Plan plan_;
   std::mt19937_64 random_;
   Trace trace_;
-  std::vector<std::int64_t> free_;           // Of each worker: since when.
-  std::vector<std::int64_t> summing_until_;  // Of each server that is busy.
+  std::vector<std::int64_t> free_;           // By worker: when it becomes free.
+  std::vector<std::int64_t> summing_until_;  // By server: when its long sum ends.
 };
 
 }  // namespace

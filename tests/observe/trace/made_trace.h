@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces that are made instead of noted: iterations of a job in which every worker computes, pushes
-// parts to shards, and waits for their values; with delays where a test wants them.
+// Synthetic traces: iterations of a job in which every worker computes, pushes parts to shards, and
+// waits for their values; with delays where a test wants them.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ enum class Where : std::uint8_t {
   kNowhere,
   kCompute,
   kInput,
-  kLink,           ///< All of a worker's,
-  kServerLink,     ///< all of a server's,
-  kOneLink,        ///< or a worker's to the first server.
-  kServer,         ///< A server has taken shares and does nothing with them,
-  kBusy,           ///< has others to sum before it takes them,
+  kLink,           ///< All links of a worker,
+  kServerLink,     ///< or of a server,
+  kOneLink,        ///< or one from a worker to the first server.
+  kServer,         ///< A server has taken contributions and idles,
+  kBusy,           ///< or sums others before it takes them,
   kStopped,        ///< or does not run.
   kWorkerStopped,  ///< A worker does not run while values come.
   kCodec,
@@ -36,15 +36,15 @@ struct Plan {
   std::uint32_t who = 0;  ///< Which worker, or which server.
   std::int64_t lost_ns = 50'000'000;
   std::int64_t compute_ns = 5'000'000;
-  std::int64_t link_ns = 200'000;  ///< Of a frame, at least; up to as much again at random.
+  std::int64_t link_ns = 200'000;  ///< Minimum time of a frame; at random up to twice that.
 };
 
-/// All clocks agree. Nodes are the servers, from identity 2 on, then the workers.
+/// All clocks are equal. Nodes are the servers, from member id 2 on, then the workers.
 Trace make(const Plan& plan);
-/// A node's place in that trace.
+/// A worker's index among the nodes of that trace.
 std::size_t place_of_worker(const Plan& plan, std::uint32_t worker);
 
-/// How often a text has another in it.
+/// How often `what` occurs in `text`.
 std::size_t count(const std::string& text, const std::string& what);
 
 }  // namespace stretto::trace::made

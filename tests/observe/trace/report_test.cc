@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An analysis in words and as JSON, and the times that an order is made of.
+// An analysis as text and as JSON, and the times from which an order is computed.
 #include "observe/trace/report.h"
 
 #include <gmock/gmock.h>
@@ -37,8 +37,8 @@ TEST(Report, EmptyTraceReportsNoFullIteration) {
   EXPECT_THAT(report_json({}, analyse({})), HasSubstr(R"("iterations":[])"));
 }
 
-// A made trace that goes on for some time after its last frame; of that, what `lost` says of a
-// node's place and a record of the last round was never noted.
+// A synthetic trace that continues for some time after its last frame. It lacks each record of the
+// last round for which `lost` returns true, by the node's place and the record.
 template <typename Lost>
 Trace standing(const made::Plan& plan, const Lost& lost) {
   Trace trace = made::make(plan);
@@ -115,7 +115,7 @@ TEST(Report, MeasuredTimesAreTheLeastOfEachPart) {
   const made::Plan plan{.workers = 1, .servers = 1, .tensors = 2};
   const std::vector<Measured> measured = measured_of(made::make(plan));
   ASSERT_EQ(measured.size(), 2U);
-  EXPECT_EQ(measured[0].tensor, "layer1");  // The first that is waited for.
+  EXPECT_EQ(measured[0].tensor, "layer1");  // The first one awaited.
   for (const Measured& one : measured) {
     EXPECT_GE(one.transfer_ns, 2 * plan.link_ns);
     EXPECT_LE(one.transfer_ns, 4 * plan.link_ns);

@@ -65,7 +65,7 @@ TEST(Device, ConversionsAreTheCpus) {
   }
 }
 
-/// Encodes and adds by the CPU, part by part, and compares what the GPU made of the same.
+/// Encodes and adds on the CPU, part by part, and compares the results with the GPU's.
 template <typename EncodeAndAdd>
 void expect_same(const CodecSpec& spec, const Floats& in, std::size_t stride,
                  EncodeAndAdd encode_and_add) {
@@ -94,13 +94,14 @@ TEST(Device, OnebitIsTheCpus) {
     for (const std::size_t count : kCounts) {
       const CodecSpec spec{.codec = Codec::kOnebit, .scaling = scaling};
       const std::size_t stride = onebit_stride({.elements = count, .part_elements = kPart});
-      expect_same(spec, numbers(count), stride,
-                  [&](const Shape& shape, const auto& in, const auto& out, const auto& target) {
-                    const Array<double> sums(shape.parts() * kPart / 1024);
-                    ASSERT_TRUE(encode_onebit(shape, scaling, in.data(), out.data(), sums.data(),
-                                              nullptr).ok());
-                    ASSERT_TRUE(decode_add_onebit(shape, out.data(), target.data(), nullptr).ok());
-                  });
+      expect_same(
+          spec, numbers(count), stride,
+          [&](const Shape& shape, const auto& in, const auto& out, const auto& target) {
+            const Array<double> sums(shape.parts() * kPart / 1024);
+            ASSERT_TRUE(
+                encode_onebit(shape, scaling, in.data(), out.data(), sums.data(), nullptr).ok());
+            ASSERT_TRUE(decode_add_onebit(shape, out.data(), target.data(), nullptr).ok());
+          });
     }
   }
 }
@@ -112,22 +113,24 @@ TEST(Device, DitheringIsTheCpus) {
         const CodecSpec spec{.codec = Codec::kDithering, .k = k, .levels = levels};
         const std::size_t stride =
             dithering_stride(spec, {.elements = count, .part_elements = kPart});
-        expect_same(spec, numbers(count), stride,
-                    [&](const Shape& shape, const auto& in, const auto& out, const auto& target) {
-                      std::vector<std::uint64_t> names(shape.parts());
-                      for (std::size_t i = 0; i < names.size(); ++i) names[i] = i;
-                      const Array<std::uint64_t> streams(names);
-                      ASSERT_TRUE(encode_dithering(spec, shape, streams.data(), in.data(),
-                                                   out.data(), nullptr).ok());
-                      ASSERT_TRUE(decode_add_dithering(spec, shape, out.data(), target.data(),
-                                                       nullptr).ok());
-                    });
+        expect_same(
+            spec, numbers(count), stride,
+            [&](const Shape& shape, const auto& in, const auto& out, const auto& target) {
+              std::vector<std::uint64_t> names(shape.parts());
+              for (std::size_t i = 0; i < names.size(); ++i) names[i] = i;
+              const Array<std::uint64_t> streams(names);
+              ASSERT_TRUE(
+                  encode_dithering(spec, shape, streams.data(), in.data(), out.data(), nullptr)
+                      .ok());
+              ASSERT_TRUE(
+                  decode_add_dithering(spec, shape, out.data(), target.data(), nullptr).ok());
+            });
       }
     }
   }
 }
 
-/// Few different sizes, so that most choices are among equals.
+/// Few different magnitudes, so that most choices are among equal ones.
 Floats alike(std::size_t count) {
   Floats out = numbers(count);
   for (float& number : out) number = std::round(number);
@@ -141,12 +144,12 @@ TEST(Device, TopkIsTheCpusAndSoAreItsTies) {
       const CodecSpec spec{.codec = Codec::kTopk, .k = k};
       const std::size_t stride = topk_stride(spec, {.elements = count, .part_elements = kPart});
       for (const Floats& in : {numbers(count), alike(count), Floats(count, -2.5F)}) {
-        expect_same(spec, in, stride,
-                    [&](const Shape& shape, const auto& from, const auto& out, const auto& target) {
-                      ASSERT_TRUE(encode_topk(spec, shape, from.data(), out.data(), nullptr).ok());
-                      ASSERT_TRUE(
-                          decode_add_topk(spec, shape, out.data(), target.data(), nullptr).ok());
-                    });
+        expect_same(
+            spec, in, stride,
+            [&](const Shape& shape, const auto& from, const auto& out, const auto& target) {
+              ASSERT_TRUE(encode_topk(spec, shape, from.data(), out.data(), nullptr).ok());
+              ASSERT_TRUE(decode_add_topk(spec, shape, out.data(), target.data(), nullptr).ok());
+            });
       }
     }
   }
@@ -165,13 +168,13 @@ TEST(Device, PlacesOutsideChangeNothing) {
 }
 
 TEST(Device, RefusesInvalidArguments) {
-  EXPECT_EQ(encode_topk({.codec = Codec::kOnebit}, {.elements = 10}, nullptr, nullptr, nullptr)
-                .code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      encode_topk({.codec = Codec::kOnebit}, {.elements = 10}, nullptr, nullptr, nullptr).code(),
+      Code::kInvalidArgument);
 
-  EXPECT_EQ(decode_add_onebit({.elements = 10, .part_elements = 1000}, nullptr, nullptr, nullptr)
-                .code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      decode_add_onebit({.elements = 10, .part_elements = 1000}, nullptr, nullptr, nullptr).code(),
+      Code::kInvalidArgument);
   EXPECT_EQ(encode_dithering({.codec = Codec::kDithering, .k = 1, .norm = DitherNorm::kL2},
                              {.elements = 10}, nullptr, nullptr, nullptr, nullptr)
                 .code(),

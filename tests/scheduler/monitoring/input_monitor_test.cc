@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers say of their input, honest and not: windows, words and limits.
+// Workers' reports about their input, valid and invalid: windows, log lines and limits.
 #include "scheduler/monitoring/input_monitor.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
 class InputMonitorTest : public testing::Test {
  protected:
-  /// Each worker reads for a second and gets this share of 100 MB; 0: it neither reads nor wants.
+  /// Each worker reads for a second and gets this share of 100 MB; 0: it neither reads nor waits.
   std::vector<InputMonitor::Word> window(const std::vector<double>& shares, int latency_ms = 10) {
     now_ += 1s;
     for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -37,7 +37,7 @@ class InputMonitorTest : public testing::Test {
     }
     return watch_.judge(now_);
   }
-  /// As above until there is something to be said.
+  /// Repeats the window until the monitor reports something.
   std::vector<InputMonitor::Word> windows_until_a_word(const std::vector<double>& shares) {
     for (int i = 0; i < 50; ++i) {
       if (auto words = window(shares); !words.empty()) return words;

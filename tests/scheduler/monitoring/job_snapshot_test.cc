@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From heartbeats to rates, and to who holds the others up.
+// Rates from heartbeats, and which worker is the straggler.
 #include "scheduler/monitoring/job_snapshot.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ TEST_F(SnapshotTest, ShowsStandbyUntilDeparture) {
   EXPECT_THAT(snapshot_.json("running", 0, now_), testing::Not(HasSubstr(R"("standby":true)")));
 }
 
-// Ranks of an elastic job close up: what is said of a worker is said by its number.
+// Ranks of an elastic job are renumbered: reports about a worker name it by its member id.
 TEST_F(SnapshotTest, MatchesReportsByNumberAfterLoss) {
   Member second{.node = 4, .role = Role::kWorker, .rank = 0, .shard = 0, .address = ""};
   second.moved_up = 1;
@@ -119,7 +119,7 @@ TEST_F(SnapshotTest, LateJoinerIsNotBehindByMissedRounds) {
   beat(4, 710, 0);
   beat(9, 8, 0);
   EXPECT_THAT(snapshot_.json("running", 2, now_), HasSubstr(R"("behind":3)"));
-  beat(9, 90, 0);  // The fastest now.
+  beat(9, 90, 0);  // Now the fastest worker.
   EXPECT_THAT(snapshot_.json("running", 2, now_), HasSubstr(R"("behind":0)"));
 }
 
@@ -216,7 +216,7 @@ TEST_F(SnapshotTest, TheShardThatWaitedLongestCounts) {
   EXPECT_EQ(snapshot_.nodes().at(4).held, 1s);
 }
 
-// What a worker's heartbeat costs, by how many others are held up at the same shards.
+// The cost of a worker's heartbeat, by how many other workers are blocked at the same shards.
 Duration cost_of_heartbeat(Rank workers) {
   constexpr NodeId kShards = 16;
   Snapshot snapshot;

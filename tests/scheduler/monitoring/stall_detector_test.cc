@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From heartbeats to one word when a job stands still, and one when it goes on.
+// Heartbeats lead to one report when a job stalls, and to one when it continues.
 #include "scheduler/monitoring/stall_detector.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class StallDetectorTest : public testing::Test {
           {.node = 2 + rank, .role = Role::kWorker, .rank = rank, .shard = 0, .address = ""});
     }
   }
-  /// Everybody is heard every half second; worker 1 is where it is told to be.
+  /// All members send heartbeats every half second; worker 1 reports the activity set by the test.
   std::vector<StallDetector::Word> pass(Duration time) {
     std::vector<StallDetector::Word> words;
     for (const Time end = now_ + time; now_ < end; now_ += 100ms) {
@@ -175,7 +175,7 @@ TEST_F(StallDetectorTest, APauseIsNone) {
   go_on();
   EXPECT_EQ(said(2s), "");
   EXPECT_EQ(watch_.limit(), TypicalWait::kFloor);
-  for (int i = 0; i < 3; ++i) {  // Nor do such waits become usual.
+  for (int i = 0; i < 3; ++i) {  // Such waits do not count as usual either.
     second_.pause = "saving";
     pass(1s);
     stand_still();
@@ -214,7 +214,7 @@ TEST_F(StallDetectorTest, AWorkerThatStopsIsNotSaidToComputeBefore) {
   pass(1s);
   stand_still();
   pass(1s);
-  silent_ = true;  // The limit passes while it is not yet clear that it has stopped.
+  silent_ = true;  // The limit passes before its silence is long enough to count as stopped.
   EXPECT_THAT(said(4s), HasSubstr("(stopped, silence): worker 1"));
   for (int tenths = 0; tenths < 10; ++tenths) {
     watch_ = StallDetector{500ms};
@@ -235,7 +235,7 @@ TEST_F(StallDetectorTest, LateServerHeartbeatDuringPauseIsNoStall) {
   pass(1s);
   stand_still();
   pass(5s);
-  server_silent_ = true;  // It has no processor for a while.
+  server_silent_ = true;  // The server gets no processor for a while.
   EXPECT_EQ(said(5s), "");
   server_silent_ = false;
   EXPECT_EQ(said(5s), "");
@@ -246,7 +246,7 @@ TEST_F(StallDetectorTest, SuspendedSchedulerReportsNoStall) {
     pass(1s);
     stand_still();
     pass(1s);
-    now_ += gap;  // and all others with it.
+    now_ += gap;  // and all other processes too.
     watch_.look(now_);
     server_silent_ = true;  // The server is the last to wake up,
     EXPECT_EQ(said(700ms), "") << gap.count();
@@ -261,7 +261,7 @@ TEST_F(StallDetectorTest, SchedulerWithoutHeartbeatsReportsNoStall) {
   pass(1s);
   stand_still();
   pass(1s);
-  for (int i = 0; i < 45; ++i) EXPECT_FALSE(watch_.look(now_ += 100ms));  // All had no processor.
+  for (int i = 0; i < 45; ++i) EXPECT_FALSE(watch_.look(now_ += 100ms));  // No CPU for any.
   next_beat_ = now_;
   server_silent_ = true;
   EXPECT_EQ(said(700ms), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The course of a trace, in virtual time, with nodes that answer, lag, refuse, and go away.
+// The course of a trace in virtual time, with nodes that answer, lag, refuse, and leave.
 #include "scheduler/monitoring/trace_session.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ class TraceSessionTest : public testing::Test {
   void start(std::uint32_t iterations = 5) {
     ASSERT_TRUE(session_.start(members_, iterations, 60, now_).ok());
   }
-  // What is said now, to each node.
+  // The commands that are due now, by node.
   std::vector<std::pair<NodeId, Action>> orders() {
     std::vector<std::pair<NodeId, Action>> said;
     for (const auto& order : session_.due(now_))
@@ -153,7 +153,7 @@ TEST_F(TraceSessionTest, ANoteMayBeTwoSpans) {
   EXPECT_EQ(records[0].begin_ns, 10);
   EXPECT_EQ(records[0].end_ns, 20);
   EXPECT_EQ(records[1].kind, TraceKind::kSum);
-  note.since_ns = 25;  // It cannot have come after it was summed.
+  note.since_ns = 25;  // It cannot have arrived after it was summed.
   session_.on_chunk(2, {.session = 1, .notes = {note}}, now_);
   note = {.span = {.begin_ns = 20, .end_ns = 30, .kind = TraceKind::kInput}, .since_ns = 10};
   session_.on_chunk(2, {.session = 1, .notes = {note}}, now_);

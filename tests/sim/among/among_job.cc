@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building the job, driving it, and what goes wrong on the way.
+// Builds the job, runs it, and injects its faults.
 #include "tests/sim/among/among_job.h"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ void AmongJob::add_worker(Rank rank) {
                                              random_.below(1'000'000'000));
 }
 
-// Any plan that can be: all must go by it whichever it is.
+// A random valid plan: members must follow any plan.
 collective::StrategyChoice AmongJob::some_choice(const std::vector<std::uint32_t>& machines) {
   constexpr collective::Primitive kAll[] = {
       collective::Primitive::kDirect, collective::Primitive::kRing, collective::Primitive::kHalving,
@@ -227,7 +227,7 @@ void AmongJob::lose(const AmongPlan::Strike& strike) {
   }
 }
 
-// Both ends have greeted: until then a reset is a member that went away.
+// Both ends have completed the handshake: before it, a reset counts as a member's departure.
 bool AmongJob::are_linked(const Process& one, const Process& other) {
   const auto to = [](const Process& from, const Process& far) {
     const NodeId node = far.worker->membership().node();
@@ -237,7 +237,7 @@ bool AmongJob::are_linked(const Process& one, const Process& other) {
   return !among || (to(one, other) && to(other, one));
 }
 
-// Mostly of a link between two workers. Once all are in the job: who gathers comes once.
+// Mostly between two workers, and only after all have joined: a forming member does not retry.
 void AmongJob::break_a_link(const AmongPlan::Strike& strike) {
   const auto is_in = [](const auto& process) {
     return process->user == nullptr || process->user->joined();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AmongJob: a job whose workers exchange among themselves, with servers or without, in simulated
-// time: production's scheduler, shards and workers. Every call of a group and every round of a
-// tensor must make what the oracle says, or end in time with the right reason.
+// AmongJob: production's scheduler, shards and workers in simulated time. Its workers exchange
+// among themselves, with servers or without. Every call of a group and every round of a tensor must
+// match the oracle, or end in time with the right reason.
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@ namespace stretto::sim {
 /// Thread: the simulation's.
 class AmongJob {
  public:
-  /// The seed decides what is done and what goes wrong; `timing` the rest: delays, whose turn it
-  /// is, what a program begins when.
+  /// `seed` decides the calls and the faults; `timing` everything else: delays, the order of steps,
+  /// and when programs begin their calls.
   explicit AmongJob(std::uint64_t seed, std::uint64_t timing = 0);
 
-  /// Runs it to its end, or to the first violation.
+  /// Runs the job to its end, or to the first violation.
   std::optional<Violation> run();
   const AmongPlan& plan() const { return plan_; }
-  /// What the calls of deterministic groups and tensors have made, by item and rank.
+  /// The results of deterministic groups and tensors, by item and rank.
   std::vector<std::map<Rank, std::vector<std::byte>>> fixed_values() const;
   bool has_fixed_values() const;
   std::uint64_t trace_hash() const { return network_.trace_hash(); }
@@ -71,7 +71,7 @@ class AmongJob {
   void break_a_link(const AmongPlan::Strike& strike);
   Process* some_worker();
 
-  // What must hold at the end (among_checks.cc).
+  // Checks at the end (among_checks.cc).
   void check_end();
   void check_item(std::size_t item, Rank rank);
   bool may_fail(std::size_t item, const AmongEvent& event) const;
@@ -93,14 +93,14 @@ class AmongJob {
   AmongBoard board_{clock_, plan_};
   std::vector<std::unique_ptr<Process>> processes_;
   std::size_t struck_ = 0;
-  std::optional<Time> armed_;  // Since when enough has been begun for the next strike.
+  std::optional<Time> armed_;  // When enough calls had begun for the next strike.
   std::map<std::string, Time> lost_;
   std::optional<Dip> dip_;
   /// Bytes of a call, by circle and number; of all sends together, number 0.
   std::map<std::pair<std::size_t, std::uint64_t>, Traffic> carried_;
   std::map<std::tuple<std::string, std::string, std::uint64_t, wire::Key>,
            std::pair<std::size_t, std::uint64_t>>
-      slices_;  // Of what frames that come in several are.
+      slices_;  // The call of frames that arrive in several slices.
   std::optional<Violation> violation_;
 };
 

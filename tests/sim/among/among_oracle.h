@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AmongOracle: what members of a group give, what they must get, and which bytes must travel for
-// that, from the words of stretto/group.h and docs/COLLECTIVES.md alone: no tree, no part and no
-// sum of production's is in it.
+// AmongOracle: inputs of a group's members, their expected results, and the bytes that must be
+// sent, from the contract in stretto/group.h and docs/COLLECTIVES.md alone. It shares no code with
+// production: no tree, no part and no sum.
 #pragma once
 
 #include <cstddef>
@@ -25,24 +25,24 @@ class AmongOracle {
  public:
   explicit AmongOracle(const AmongPlan& plan) : plan_(plan) {}
 
-  /// What this worker gives.
+  /// The input of this worker.
   std::vector<std::byte> source(std::size_t item, Rank rank) const;
-  /// What is wrong with what it got in a call that went well; empty: nothing.
+  /// The error in the result of a call that succeeded; empty: none.
   std::string complaint(std::size_t item, Rank rank, std::span<const std::byte> got) const;
-  /// Givers that are told from one another in the circle's sums.
+  /// The number of contributors that are distinct in the circle's sums.
   std::uint32_t shares(const Circle& circle) const {
     return circle.size() / (circle.spec.options.close.backups + 1);
   }
-  /// Of a tensor whose rounds may end early, how often each worker's share (with backups, each
-  /// share of the data) is in an element of a value.
+  /// For a tensor with quorum rounds: how often each worker's contribution (with backups, each data
+  /// shard's) is in an element of a value.
   std::vector<std::uint32_t> counts(std::size_t item, std::span<const std::byte> value,
                                     std::uint64_t element) const;
-  /// Sums whose bits tell in which order they were made.
+  /// Whether the bits of a sum depend on its order.
   bool is_inexact(std::size_t item) const;
 
-  /// What a member sends and takes in a call; nothing where that depends on its trees.
+  /// Bytes that a member sends and receives in a call; nothing if they depend on its trees.
   std::optional<AmongTraffic> traffic(std::size_t item, std::uint32_t place) const;
-  /// What all members together send, at least and at most.
+  /// The minimum and maximum of the bytes that all members together send.
   std::pair<std::uint64_t, std::uint64_t> traffic_of_all(std::size_t item) const;
 
  private:

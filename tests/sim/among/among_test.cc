@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose workers exchange among themselves, from seeds; a failure prints what replays it.
+// Random jobs whose workers exchange among themselves; a failure prints how to replay it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace stretto::sim {
 namespace {
 
-// Of a calm seed with calls whose bits may not depend on timing the same is run with another one.
+// A calm seed with timing-independent results is run again with another timing.
 TEST(AmongSimulation, EveryCallSucceedsOrEndsWithReason) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment(kFarLess);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AmongUser: a worker's program in AmongJob. It begins what the plan says, several at a time,
-// changes its mind about priorities, and compares what comes with the oracle.
+// AmongUser: a worker's program in AmongJob. It begins the plan's calls, several at a time, changes
+// priorities, and compares results with the oracle.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@
 
 namespace stretto::sim {
 
-/// What is known of one item at one worker.
+/// The progress of one item at one worker.
 struct AmongEvent {
   std::optional<Time> begun;
   std::optional<Time> ended;
   Status end = {};
 };
 
-/// What users of one job share. Thread: the simulation's.
+/// State that all users of a job share. Thread: the simulation's.
 struct AmongBoard {
   AmongBoard(const Clock& of, const AmongPlan& made)
       : clock(of), plan(made), oracle(made), events(made.items.size()), values(made.items.size()) {
@@ -32,11 +32,11 @@ struct AmongBoard {
   const AmongOracle oracle;
   std::function<void(const std::string& invariant, const std::string& text)> report;
   std::vector<std::vector<AmongEvent>> events;  ///< By item, then rank.
-  /// What calls that go to all have made, by item; inexact sums by rank too.
+  /// Results of calls that give all members the same value, by item; inexact sums by rank too.
   std::vector<std::map<Rank, std::vector<std::byte>>> values;
-  std::map<std::uint32_t, std::size_t> circles;  ///< By the number of a tensor.
+  std::map<std::uint32_t, std::size_t> circles;  ///< By tensor id.
   std::size_t begun = 0;
-  std::map<Rank, Time> left;  ///< Since when who leaves has been at it.
+  std::map<Rank, Time> left;  ///< When a leaving worker began to leave.
 };
 
 /// Thread: the simulation's.
@@ -45,24 +45,24 @@ class AmongUser {
   AmongUser(const AmongPlan& plan, Rank rank, WorkerNode& node, AmongBoard& board,
             const std::string& address, std::uint64_t seed);
 
-  /// After a step of the worker.
+  /// Call after each step of the worker.
   void act();
   bool joined() const { return joined_; }
   bool leaving() const { return leaving_; }
   std::size_t in_flight() const { return in_flight_.size() + founding_; }
-  /// How it ended; ok if it left in order.
+  /// How it ended; ok if it left normally.
   const std::optional<Status>& outcome() const { return outcome_; }
   std::string describe() const;
 
  private:
-  /// What it has lent.
+  /// Memory lent to one operation.
   struct Lent {
     std::size_t item = 0;
     bool ahead = false;
     OperationPtr operation;
     std::vector<std::byte> source;
-    std::vector<std::byte> target;  ///< With some bytes around what is lent.
-    std::span<std::byte> wanted;    ///< Where the value comes.
+    std::vector<std::byte> target;  ///< With guard bytes around the lent part.
+    std::span<std::byte> wanted;    ///< The destination of the value.
   };
   using LentPtr = std::shared_ptr<Lent>;
 
@@ -85,9 +85,9 @@ class AmongUser {
   WorkerNode& node_;
   AmongBoard& board_;
   Random random_;
-  std::vector<bool> begun_;                   // By item; so are those that do not concern it.
+  std::vector<bool> begun_;                   // By item; true also for items of other workers.
   std::vector<std::optional<Tensor>> known_;  // By circle.
-  std::vector<bool> ready_;                   // The same: calls may be made.
+  std::vector<bool> ready_;                   // By circle: calls may be made.
   std::vector<LentPtr> in_flight_;
   std::size_t founding_ = 0;
   bool joined_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls between endpoints on the simulated network, with links that break and endpoints that die or
-// fall silent: each call ends once, with its own answer or an error, and is handled at most once.
+// Calls between endpoints on the simulated network, with broken links and endpoints that die or
+// become silent: each call ends once, with its own answer or an error, and is handled at most once.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace stretto::sim {
 namespace {
 
 constexpr Duration kCallTimeout = 4s;
-constexpr Duration kEndsWithin = 10s;  // A timeout, and what a silent link takes to be noticed.
+constexpr Duration kEndsWithin = 10s;  // A timeout, and the detection of a silent link.
 
 class CallsJob {
  public:
@@ -36,7 +36,7 @@ class CallsJob {
       client.party = std::make_unique<rpc::fake::Party>(network_.endpoint(client.name), clock_);
       client.left = random_.below(20);
     }
-    for (Client& client : clients_) {  // They stay where they are from now on.
+    for (Client& client : clients_) {  // Clients do not move from here on.
       client.party->node.connect(*address, 3s, [this, &client](const Result<rpc::Peer>& peer) {
         if (peer.ok()) client.peer = *peer;
         if (!peer.ok() && !struck_) report("no error without a cause", peer.status().text());
@@ -79,7 +79,7 @@ class CallsJob {
     std::unique_ptr<rpc::fake::Party> party;
     rpc::Peer peer;
     bool connected = false;
-    std::uint64_t left = 0;  // Calls that it will make.
+    std::uint64_t left = 0;  // Calls still to be made.
     bool done() const { return left == 0 || !connected; }
   };
   struct Made {
@@ -204,7 +204,7 @@ class CallsJob {
 TEST(CallsSimulation, EveryCallEndsOnceForEverySeed) {
   set_log_level(Level::kSilent);
   Seeds seeds = seeds_from_environment();
-  seeds.count = std::max<std::uint64_t>(1, seeds.count / 16);  // A share of them.
+  seeds.count = std::max<std::uint64_t>(1, seeds.count / 16);  // A part of them.
   Replay replay("CallsSimulation.Every*");
   std::size_t answered = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupMember: one place of a simulated job: what production's PartRounds decide, carried out with
-// numbers. It sends frames and says what it has got; who carries and checks them is the job.
+// GroupMember: one member of a simulated group: it applies the decisions of production's PartRounds
+// to numbers. It sends frames and reports results; the job delivers and checks them.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace stretto::sim {
 
-/// A part's numbers: sums of the first are exact, those of the second depend on the order.
+/// A part's numbers: sums of `exact` are exact, sums of `rough` depend on the order.
 struct GroupNumbers {
   std::vector<double> exact;
   std::vector<float> rough;
@@ -37,7 +37,7 @@ class GroupMember {
  public:
   struct World {
     std::function<void(GroupFrame)> send;
-    /// A round is done: (place, part, round, who made it, value, done before).
+    /// A round is done: (place, part, round, contributors, value, done before).
     std::function<void(Place, std::uint32_t, std::uint64_t, const IndexSet&, const GroupNumbers&,
                        bool)>
         done;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a job, and for each epoch a strategy: a primitive, or trees of any shape.
+// Draws a job at random, and for each epoch a strategy: a primitive, or trees of any shape.
 #include "tests/sim/collective/group_plan.h"
 
 #include <fmt/format.h>
@@ -22,10 +22,10 @@ Places shuffled(Places members, Random& random) {
   return members;
 }
 
-// Each hangs on one that is in the tree already.
+// Each member's parent is a random member that is in the tree already.
 RootClass any_tree(const Places& members, Place limit, const Places& relays, Random& random) {
   Places order = shuffled(members, random);
-  // A relay that would be a leaf is put at the root instead.
+  // Relays come first, since a relay must not be a leaf.
   order.insert(order.begin(), relays.begin(), relays.end());
   Places parents(limit, collective::kNobody);
   for (std::size_t at = 0; at < order.size(); ++at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round after round, in lockstep over its parts.
+// A worker that runs rounds one after another, in lockstep over its parts.
 #include "tests/sim/elastic/elastic_worker.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ void ElasticWorker::enter(NodeId node, std::uint64_t first_round, const SharedVi
   node_ = node;
   view_ = view;
   round_ = first_round;
-  rounds_ = std::max(rounds_, first_round);  // Others may count on its first one.
+  rounds_ = std::max(rounds_, first_round);  // Other workers may count on its first round.
   ledger_.starts(node, first_round);
   if (first_round == 1) {
     state_ = State::kWorking;
@@ -28,11 +28,11 @@ void ElasticWorker::enter(NodeId node, std::uint64_t first_round, const SharedVi
 void ElasticWorker::on_view(const SharedView& view) {
   if (state_ == State::kOut || view->epoch <= view_->epoch) return;
   view_ = view;
-  if (view->find(node_) == nullptr) {  // The others go on without us.
+  if (view->find(node_) == nullptr) {  // Expelled: the job continues without it.
     state_ = State::kOut;
     return;
   }
-  // The first view that says so names the round from which on we are not waited for.
+  // The first view without this contributor names the round from which on it is not awaited.
   const View::Contributors& contributors = view->contributors;
   if (!contributors.nodes.contains(node_)) rounds_ = std::min(rounds_, contributors.from_round - 1);
   resend();
@@ -73,7 +73,7 @@ void ElasticWorker::push(const wire::Key& key) {
   way_.push({.id = {node_, key, round_}, .epoch = view_->epoch});
 }
 
-// All that has no answer yet.
+// Sends all unanswered requests again.
 void ElasticWorker::resend() {
   for (const wire::Key& key : open_) {
     if (state_ == State::kPulling) {
@@ -88,7 +88,7 @@ void ElasticWorker::on_answer(const ElasticAnswer& answer) {
   const bool pulling = state_ == State::kPulling;
   if ((!pulling && state_ != State::kWorking) || open_.count(answer.key) == 0) return;
   const std::uint64_t wanted = pulling ? round_ - 1 : round_;
-  if (answer.version < wanted) return;  // It was for a question before.
+  if (answer.version < wanted) return;  // Answers an earlier request.
   ledger_.answered(node_, answer.key, wanted, answer.version, answer.numbers);
   open_.erase(answer.key);
   if (!open_.empty()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mail: links between processes in simulated time: what one sends to another comes late and in
-// order, as a function that is called then.
+// Mail: links between processes in simulated time. A message is a function that is called at its
+// arrival, delayed and in order.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace stretto::sim {
 
-/// A process of a simulated job. A process that starts again is another one.
+/// A process of a simulated job. A restarted process has another id.
 using ProcessId = std::uint32_t;
 
 /// Thread: the simulation's.
@@ -29,7 +29,7 @@ class Mail {
     last = std::max(last, now_ + random_.between(1us, most_latency_));
     put(last, std::move(work));
   }
-  /// What comes next happens; false if nothing does.
+  /// Delivers the next message; false if there is none.
   bool step() {
     if (coming_.empty()) return false;
     now_ = coming_.begin()->first.first;

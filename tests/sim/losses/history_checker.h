@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HistoryChecker: the second oracle of elastic jobs. It reads a history when the job is over, and
-// says what of the contract (docs/RELIABILITY.md) it breaks. It was written from the contract, and
-// shares nothing with LossUser's checks: whose contributions are in a value it finds by adding up
-// what was sent.
+// HistoryChecker: the second oracle of elastic jobs. It reads a history after the job has ended,
+// and reports violations of the contract (docs/RELIABILITY.md). It was written from the contract
+// and shares no code with LossUser's checks: it finds the contributions in a value by summing the
+// sent ones.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,15 @@ class HistoryChecker {
  public:
   explicit HistoryChecker(const History& history);
 
-  /// The first rule that the history breaks.
+  /// The first violation in the history.
   std::optional<Violation> check();
 
  private:
   using Call = History::Call;
-  /// How many pushes of each worker a value has in it.
+  /// How many pushes of each worker are in a value.
   using Counts = std::vector<std::uint64_t>;
 
-  // Rules. Each reports what it finds.
+  // Rules. Each reports its violations.
   void all_ends();
   void errors_name_who_was_hit();
   void going_on_fails_nobody();
@@ -50,7 +50,7 @@ class HistoryChecker {
   void check_error(std::uint32_t worker, const History::End& end, const std::string& what);
 
   std::uint64_t rounds_before(std::size_t tensor, std::uint32_t worker) const;
-  /// It has to take part in what happens at that time, if it has come in.
+  /// Whether the worker is a member at `at` and must take part.
   bool is_in(std::uint32_t worker, Time at) const;
   bool lives(std::uint32_t worker) const { return !history_.lost.contains(worker); }
   Duration allowed(Time begun, Time ended) const;
@@ -58,7 +58,7 @@ class HistoryChecker {
   void broken(const std::string& rule, const std::string& what);
 
   const History& history_;
-  std::uint32_t workers_ = 0;                                  // With those who came.
+  std::uint32_t workers_ = 0;                                  // Including workers that joined.
   std::vector<std::vector<std::vector<const Call*>>> pushes_;  // By tensor and worker, in order.
   std::optional<Violation> violation_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossVisits: what has befallen workers where in their programs, while all knew of every loss or
-// while one was yet to be noticed: how often.
+// LossVisits: counts of losses by kind and phase of the worker's program, and by whether another
+// loss was undetected then.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class LossVisits {
   std::uint64_t of(LossKind kind, LossPhase phase, bool recovering) const {
     return counts_[index(kind, phase, recovering)];
   }
-  /// For people: a line for each kind.
+  /// For display: a line for each kind.
   std::string table() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beginning each life from the disk, and ending it.
+// Starts each life from the disk, and ends it.
 #include "tests/sim/saving/saving_job.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ std::optional<Violation> SavingJob::run() {
     if (!violation_) run_life();
     if (!violation_ && !dead_) check_end();
     const bool power_failed = disk_.crashed();
-    // A process that ends takes nothing along that it has written.
+    // The end of a process loses none of its completed writes.
     for (const auto& process : processes_) process->work.drop();
     processes_.clear();
     disk_.restart(power_failed ? Crash::kMachine : Crash::kProcess);
@@ -84,7 +84,7 @@ void SavingJob::begin_life() {
   for (std::uint32_t number = 0; number < life.workers; ++number) add_worker(number);
 }
 
-// The newest that was complete, or one after it: of one cut.
+// The checkpoint found must be one cut: the newest complete one, or a later one.
 void SavingJob::look_at_found(const Config& config) {
   const std::uint64_t number = config.job.restored;
   if (number < past_.complete) {
@@ -156,7 +156,7 @@ void SavingJob::run_life() {
   if (!violation_ && !dead_ && !over()) report("no hang", describe());
 }
 
-// Later ones need what it is about.
+// Fails one of the next calls that modify the disk.
 void SavingJob::fail_a_call() {
   constexpr DiskCall kCalls[] = {DiskCall::kWrite, DiskCall::kSync, DiskCall::kName};
   disk_.fail(kCalls[random_.below(std::size(kCalls))], random_.chance(0.5) ? ENOSPC : EIO,
@@ -180,17 +180,17 @@ bool SavingJob::step_one() {
     writers[random_.below(writers.size())]->work.run_one();
     return true;
   }
-  // While the disk works time does not leap to the next heartbeat.
+  // While the disk is busy, time does not jump to the next heartbeat.
   const Time other = writers.empty() ? strikes : std::min(strikes, clock_.now() + 100us);
   const auto turn = turn_of(processes_, *network_, clock_, random_, other);
   if (turn.process == nullptr) return turn.any;
   Process& process = *turn.process;
   process.agent->step(Duration::zero());
-  // Work takes time: others send meanwhile.
+  // A step takes time, in which other processes send.
   if (random_.chance(0.5)) process.sleeps_until = clock_.now() + random_.between(0us, 100us);
   if (process.user != nullptr) process.user->act();
   if (process.agent->over()) {
-    while (!process.work.empty()) process.work.run_one();  // Before a process ends.
+    while (!process.work.empty()) process.work.run_one();  // Completes its writes.
     network_->kill(process.name);
   }
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavingPast: what one life of a program has to find of those before it, kept apart from all that
-// production knows.
+// SavingPast: the results of earlier lives that the next life of a program must find, recorded
+// independently of production code.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,18 +16,18 @@ namespace stretto::sim {
 using Lineage = std::vector<std::uint32_t>;
 
 struct SavingPast {
-  Lineage steps;                           ///< Of this life, with what it goes on from.
-  std::map<std::uint64_t, Lineage> begun;  ///< By a checkpoint's number: what is in it.
-  std::uint64_t complete = 0;              ///< The last that a worker was told to be complete.
-  std::uint64_t failures = 0;              ///< Of checkpoints.
+  Lineage steps;                           ///< Of this life, including the restored steps.
+  std::map<std::uint64_t, Lineage> begun;  ///< By checkpoint number: the steps in it.
+  std::uint64_t complete = 0;              ///< The last one that a worker knows to be complete.
+  std::uint64_t failures = 0;              ///< Failed checkpoints.
 };
 
-/// What a worker gives in a step.
+/// A worker's contribution in a step.
 inline std::int64_t given_in_step(std::uint32_t worker, std::uint64_t step, std::uint64_t element) {
   return static_cast<std::int64_t>((worker + 1) * 10'000'000 + step * 10'000 + element);
 }
 
-/// What is kept after these steps.
+/// The expected value after these steps.
 inline std::int64_t kept_after(const Lineage& steps, std::uint64_t element) {
   std::int64_t sum = 0;
   for (std::uint64_t step = 1; step <= steps.size(); ++step) {
@@ -38,7 +38,7 @@ inline std::int64_t kept_after(const Lineage& steps, std::uint64_t element) {
   return sum;
 }
 
-/// What is attached: by each worker, and by all alike, if none is named.
+/// An attachment: of one worker, or if `worker` is negative, the replicated one.
 inline std::string attached_text(std::int64_t worker, std::uint64_t step) {
   std::string text = fmt::format("step {} of {};", step, worker);
   for (std::uint64_t i = 0; i < 40 + 7 * step % 200; ++i) text += static_cast<char>('a' + i % 26);

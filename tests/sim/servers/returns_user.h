@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReturnsUser: the program of a worker whose servers are lost and come back. It makes the plan's
-// rounds as if nothing could happen, and looks at every element of every value.
+// ReturnsUser: the program of a worker whose servers fail and are restarted. It runs the plan's
+// rounds without any regard to failures, and checks every element of every value.
 #pragma once
 
 #include <functional>
@@ -22,11 +22,11 @@ class ReturnsUser {
   ReturnsUser(const ReturnsPlan& plan, std::uint32_t number, WorkerNode& node, std::uint64_t seed,
               Report report);
 
-  /// Starts what may be started now. Call after each step of the node.
+  /// Starts all operations that can start now. Call after each step of the node.
   void act();
   bool joined() const { return joined_; }
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
-  /// How it ended; ok if all its rounds were right, and it left in order.
+  /// How it ended; ok if all its rounds were right and it left normally.
   const std::optional<Status>& outcome() const { return outcome_; }
   std::uint64_t values() const { return values_; }
 
@@ -34,7 +34,7 @@ class ReturnsUser {
   struct Memory;  // Of one operation.
   struct Progress {
     std::optional<Tensor> tensor;
-    bool declared = false;  ///< Or has been asked for.
+    bool declared = false;  ///< Declared, or requested.
     std::uint64_t begun = 0;
     std::uint32_t in_flight = 0;
   };
@@ -57,12 +57,12 @@ class ReturnsUser {
   const Report report_;
   std::vector<Progress> tensors_;
   std::size_t in_flight_ = 0;
-  std::size_t last_looks_ = 0;  // Values that are looked at after all rounds, and have not come.
+  std::size_t last_looks_ = 0;  // Pending reads of values after all rounds.
   std::uint64_t values_ = 0;
   bool joined_ = false;
   bool leaving_ = false;
-  std::uint64_t met_ = 0;  // Barriers on the way that it has come to,
-  bool meeting_ = false;   // and is at.
+  std::uint64_t met_ = 0;  // Intermediate barriers entered,
+  bool meeting_ = false;   // and whether it is at one now.
   Status failed_;
   std::optional<Status> outcome_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimTrainer: the user of a simulated worker that trains a model in one of the modes. It carries
-// out production's plans (StepStrategy) on production's tensors (ModelTensor) as Parameters does,
-// but for the waits: nothing blocks here. After every step it looks whose updates its values hold.
+// SimTrainer: the user of a simulated worker that trains a model in one of the modes. It runs
+// production's plans (StepStrategy) on production's tensors (ModelTensor) as Parameters does, but
+// never blocks. After every step it checks which updates its values hold.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct TrainingPlan {
   std::vector<std::size_t> sizes;  ///< Of the model's tensors.
   std::uint64_t steps = 1;         ///< Before finish(),
   std::uint64_t more_steps = 0;    ///< and as many again, and finish() again.
-  Rank slow = 0;                   ///< Who computes longer than the others.
+  Rank slow = 0;                   ///< The worker that computes longer.
 };
 
 /// Thread: the simulation's.
@@ -35,7 +35,7 @@ class SimTrainer {
 
   SimTrainer(const TrainingPlan& plan, Rank rank, WorkerNode& node, Random& random, Report report);
 
-  /// Goes on as far as may be. Call after each step of the node.
+  /// Advances as far as possible. Call after each step of the node.
   void act();
   bool finished() const { return left_; }
   std::string describe() const;
@@ -71,11 +71,11 @@ class SimTrainer {
   std::vector<ModelTensor> model_;
   std::vector<Operating> operating_;
   std::vector<std::vector<float>> gradients_;
-  StepPlan now_;  // What is carried out, from here on:
+  StepPlan now_;  // The current plan, from this action on:
   std::size_t at_stage_ = 0;
   std::size_t at_tensor_ = 0;
   std::size_t at_action_ = 0;
-  bool begun_ = false;  // The action has been begun, and is waited for.
+  bool begun_ = false;  // The action has begun and is awaited.
   enum class Doing { kBegin, kStep, kFinish } doing_ = Doing::kBegin;
   std::uint64_t steps_ = 0;
   std::uint64_t until_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure parts of stretto-bench: words to numbers, numbers to medians, results to JSON.
+// The pure parts of stretto-bench: flags, statistics, and JSON results.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace stretto::bench {
 namespace {
 
-/// Reads words as three flags: --part_bytes N, --bytes N,..., --json.
+/// Parses words with three flags: --part_bytes N, --bytes N,..., --json.
 struct Reading {
   explicit Reading(const std::vector<std::string>& words) {
     const std::vector<Flag> flags{
@@ -123,7 +123,7 @@ TEST(BenchReport, RatesAreOfOneWorkerAndCpuIsOfAll) {
        .p99_us = 90},
       {.rank = 1, .seconds = 1, .gigabytes = 4, .cpu_s = 3, .p50_us = 20, .p99_us = 30}};
   const Rates rates = rates_of(reports);
-  EXPECT_DOUBLE_EQ(rates.gb_per_s, 3);  // Of 2 and 4.
+  EXPECT_DOUBLE_EQ(rates.gb_per_s, 3);  // The mean of 2 and 4.
   EXPECT_DOUBLE_EQ(rates.worker_cpu_s_per_gb, 0.5);
   EXPECT_DOUBLE_EQ(rates.server_cpu_s_per_gb, 0.375);
   EXPECT_DOUBLE_EQ(rates.p50_us, 15);

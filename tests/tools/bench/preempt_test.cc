@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pure parts of `stretto-bench preempt`: what it may be asked, which links and shapers a lab
-// has, and how a rate is made of arrivals.
+// The pure parts of `stretto-bench preempt`: its flags, the links and shapers of a lab, and how a
+// rate is computed from arrivals.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ TEST(PreemptFlags, ByDefaultStrettoAsItIs) {
   EXPECT_EQ(settings->preempt.urgent_bytes, 4096U);
 }
 
-// What trains declares bulk, so that is measured, and first; what declares nothing, beside it.
+// Training declares bulk, so that is measured first; then undeclared traffic.
 TEST(PreemptFlags, ByDefaultBesideBulkAndBesidePlain) {
   const auto names = [](const std::vector<std::string>& words) {
     std::vector<std::string> found;
@@ -214,7 +214,7 @@ TEST(RateMeter, CountsFromTheFirstArrivalToTheLast) {
   const Time start{100s};
   meter.start(500);
   EXPECT_EQ(meter.gb_per_s(), 0);
-  meter.note(start + 1s, 500);  // Nothing has come.
+  meter.note(start + 1s, 500);  // Nothing has arrived.
   meter.note(start + 2s, 1'000'000'500);
   EXPECT_EQ(meter.arrivals(), 1U);
   EXPECT_EQ(meter.gb_per_s(), 0);

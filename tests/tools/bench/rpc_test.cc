@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `stretto-bench rpc` may be asked, and how calls are counted. The clock is the machine's:
-// what is counted here is calls, not time.
+// The flags of `stretto-bench rpc`, and how calls are counted. The clock is the machine's, so the
+// tests check counts of calls, not times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -80,10 +80,10 @@ TEST(Calls, AsManyAreInFlightAsWasAskedAndNoneIsLeft) {
       });
   ASSERT_TRUE(report.ok()) << report.status().text();
   EXPECT_EQ(most, 3U);
-  EXPECT_EQ(begun, finished);  // The oldest is waited for.
+  EXPECT_EQ(begun, finished);  // It waits for the oldest calls.
   EXPECT_GE(report->seconds, shape.seconds);
   EXPECT_GE(report->answers, 1);
-  EXPECT_LT(report->answers, static_cast<double>(finished.size()));  // Those of the warm-up.
+  EXPECT_LT(report->answers, static_cast<double>(finished.size()));  // Without the warm-up.
   EXPECT_DOUBLE_EQ(report->gigabytes, report->answers * 1e-6);
   EXPECT_GT(report->p50_us, 0);
   EXPECT_GE(report->p95_us, report->p50_us);

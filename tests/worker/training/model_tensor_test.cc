@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates into values, into parts of them, and at the values that there are.
+// Updates added to values and to parts, and updates computed at the current values.
 #include "worker/training/model_tensor.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using Floats = std::vector<float>;
 
-// Its updates are what it is given.
+// A tensor whose updates are the given gradients.
 ModelTensor tensor_of(const Floats& values) {
   return ModelTensor("w", values, Optimizer::make({.rule = Rule::kSum}, values.size()).or_exit());
 }
@@ -57,7 +57,7 @@ TEST(ModelTensor, AddsAnUpdateWhereItIsWanted) {
   EXPECT_THAT(tensor.incoming(), ElementsAre(5, 7));
 }
 
-// The broadcast is round 1, so these updates are those of rounds 2 and 3.
+// The broadcast is round 1, so these updates belong to rounds 2 and 3.
 TEST(ModelTensor, AddsToEachPartTheUpdatesThatItLacks) {
   ModelTensor tensor = tensor_of(Floats(6, 0));
   tensor.make_update(Floats(6, 1), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer's updates are what the server's rule of the same name would do, bit for bit.
+// An optimizer's updates equal those of the server's rule of the same name, bit for bit.
 #include "worker/training/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST(Optimizer, SgdMatchesPlainUpdateBitForBit) {
   }
 }
 
-/// Every rule, with and without decay, follows the server's rule of the same numbers.
+/// Every rule, with and without decay, matches the server's rule with the same parameters.
 TEST(Optimizer, FollowsTheRuleOfTheSameNumbers) {
   for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAdagrad}) {
     for (const double decay : {0.0, 0.1}) {

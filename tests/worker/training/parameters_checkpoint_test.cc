@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters in a job that goes on from a checkpoint: in every mode as if nothing had been.
+// Parameters in a job that resumes from a checkpoint: bit-identical in every mode.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class ParametersCheckpointTest : public testing::TestWithParam<Mode> {
                              .optimizer = {.rule = Rule::kAdam, .rate = 0.01},
                              .deterministic = mode == Mode::kSync || mode == Mode::kEager});
   }
-  // By ranks, steps and values.
+  // Depends on the rank, the step and the values.
   static Weights gradient(std::span<const float> values, Rank rank, std::uint64_t step) {
     Weights made(values.begin(), values.end());
     for (std::size_t i = 0; i < made.size(); ++i) {
@@ -65,7 +65,7 @@ class ParametersCheckpointTest : public testing::TestWithParam<Mode> {
 };
 
 TEST_P(ParametersCheckpointTest, GoOnAsIfNothingHadBeen) {
-  // Where updates come in any order only one worker's are of one order.
+  // Without rounds, the order of updates is fixed only for a single worker.
   const std::uint32_t workers = has_rounds(GetParam()) ? 2 : 1;
   Weights at_the_cut;
   Weights undisturbed;

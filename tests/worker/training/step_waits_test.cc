@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that an interruption ends early, of two workers of which one makes no step.
+// Interrupted steps: one of two workers steps, and the other does not.
 #include "worker/training/step_waits.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 const std::vector<float> kOnes(300, 1);
 constexpr Mode kWaitingModes[] = {Mode::kEager, Mode::kBounded};
 
-/// Worker 0 makes a step that waits for worker 1, and calls `use` with the parameters.
+/// Worker 0 begins a step that waits for worker 1, and calls `use` with the parameters.
 template <typename Use>
 void interrupt_step(Mode mode, const Use& use) {
   std::promise<void> ended;
@@ -43,7 +43,7 @@ void interrupt_step(Mode mode, const Use& use) {
 
 Status step_of(Parameters& weights) { return weights.step({kOnes, kOnes}); }
 
-/// Steps until one waits, and with that until the interruption.
+/// Runs steps until one fails; the interruption ends the step that waits.
 Status step_until_interrupted(Parameters& weights) {
   for (;;) {
     if (Status status = step_of(weights); !status.ok()) return status;

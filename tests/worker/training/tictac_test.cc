@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders made from a graph: by hand on small ones, and against all orders there are on random ones.
+// Orders from a graph: small ones by hand, random ones against all possible orders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ ModelGraph with_transfers(std::size_t count) {
   return graph;
 }
 
-/// Each computation needs the one before it and a transfer of its own.
+/// A chain: each computation needs the one before it and a transfer of its own.
 ModelGraph chain(std::uint32_t count) {
   ModelGraph graph = with_transfers(count);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ ModelGraph chain(std::uint32_t count) {
   return graph;
 }
 
-/// Computations that need nothing but a transfer each, and one that needs all of them.
+/// Computations that need only a transfer each, and a last one that needs all of them.
 ModelGraph parallel(std::uint32_t count) {
   ModelGraph graph = with_transfers(count);
   ModelGraph::Node join{"join", {}, {}, Duration(0)};
@@ -52,8 +52,8 @@ ModelGraph parallel(std::uint32_t count) {
   return graph;
 }
 
-/// When all has been computed: one transfer at a time by rank, one computation at a time, the one
-/// that is ready first.
+/// The time until all is computed: one transfer at a time by rank, and one computation at a time,
+/// the first ready one first.
 Duration makespan(const ModelGraph& graph, const Ranks& ranks) {
   std::vector<std::uint32_t> order(ranks.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -104,7 +104,7 @@ TEST(Tic, TransferNeededAloneRanksLast) {
   EXPECT_THAT(must(tic_ranks(graph)), ElementsAre(0, 0, 2, 3));
 }
 
-// A diamond: r0 feeds both sides, r1 and r2 one each, r3 the end.
+// A diamond: r0 feeds both sides, r1 and r2 one side each, r3 the end.
 TEST(Tic, OnADiamondTheSidesAreEqual) {
   ModelGraph graph = with_transfers(4);
   graph.nodes = {{"top", {}, {0}, {}},
@@ -114,7 +114,7 @@ TEST(Tic, OnADiamondTheSidesAreEqual) {
   EXPECT_THAT(must(tic_ranks(graph)), ElementsAre(0, 0, 0, 3));
 }
 
-// Two towers, of two and of three transfers, that meet: the shorter is complete sooner.
+// Two towers that join, of two and of three transfers: the shorter one is complete first.
 TEST(Tic, OfTwoTowersTheRootsComeFirst) {
   ModelGraph graph = with_transfers(6);
   graph.nodes = {{"a0", {}, {0}, {}},  {"a1", {0}, {1}, {}}, {"b0", {}, {2}, {}},
@@ -136,7 +136,7 @@ TEST(Tac, WithoutTimesEveryThingTakesAMillisecond) {
   EXPECT_THAT(must(tac_ranks(graph)), ElementsAre(1, 0));
 }
 
-// Two machines in a row, the link and the processor: nothing beats Johnson's order.
+// A flow shop of two machines, link and processor: Johnson's order is optimal.
 TEST(Tac, WhereAllJoinIsAsGoodAsTheBestOfAllOrders) {
   std::mt19937 random(20190331);
   for (int trial = 0; trial < repeated(400); ++trial) {
@@ -158,7 +158,7 @@ TEST(Tac, WhereAllJoinIsAsGoodAsTheBestOfAllOrders) {
 }
 
 TEST(Tac, BeatsTicWhereBranchesDiffer) {
-  ModelGraph graph = parallel(4);  // TIC cannot tell them apart.
+  ModelGraph graph = parallel(4);  // TIC ranks them equally.
   const std::vector<Duration> transfers{40ns, 1ns, 30ns, 2ns};
   const std::vector<Duration> computations{1ns, 40ns, 2ns, 30ns};
   for (std::size_t i = 0; i < 4; ++i) {

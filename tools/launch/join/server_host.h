@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs servers here that have places of a job that runs elsewhere, and is their parent until they
-// have ended.
+// Runs servers on this host for a job of another launcher, and stays their parent until they have
+// ended.
 #pragma once
 
 #include "common/clock.h"
@@ -9,8 +9,8 @@
 
 namespace stretto::launch {
 
-/// Ok once all have ended in order. Descriptors 0 to 2 must be open. `machine`: where they run, as
-/// the scheduler is told.
+/// Ok once all have ended normally. Descriptors 0 to 2 must be open. `machine`: the machine id of
+/// the servers, as the scheduler knows it.
 Status run_servers(const ServerJoin& wish, const observe::Target& job, const Variables& inherited,
                    std::uint64_t machine, const Clock& clock);
 

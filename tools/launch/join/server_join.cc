@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of a few words, and what is told over what is set.
+// Parses the flags, and combines the job's variables with the variables of this host.
 #include "tools/launch/join/server_join.h"
 
 #include <fmt/core.h>
@@ -28,7 +28,7 @@ Status unusable(const std::string& cause) {
               "HOST:PORT -- PROGRAM"};
 }
 
-// "--name=value" in two; an empty value: it is the next word.
+// Splits "--name=value"; without a value, the next word is the value.
 struct Word {
   std::string name;
   std::optional<std::string> value;
@@ -79,7 +79,7 @@ Status take(const Word& flag, ServerJoin& wish, std::optional<std::uint32_t>& co
   return {};
 }
 
-// Written otherwise, it may be the same number.
+// Different texts may be the same number.
 bool is_same(const std::string& one, const std::string& other) {
   char* end_of_one = nullptr;
   char* end_of_other = nullptr;
@@ -89,7 +89,7 @@ bool is_same(const std::string& one, const std::string& other) {
   return one == other || (numbers && first == second);
 }
 
-// Every shard of each number has a port of its own, after the scheduler's.
+// Every shard of each server id has its own port, after the scheduler's.
 Status check_ports(const ServerJoin& wish, Rank server,
                    const std::map<std::string, std::string>& told) {
   const std::uint64_t shards = whole_number(value_of(told, "STRETTO_SHARDS")).value_or(1);

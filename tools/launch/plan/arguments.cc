@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one pass over the words, and what each flag means for the plan.
+// Parses the words in one pass, and applies each flag to the plan.
 #include "tools/launch/plan/arguments.h"
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ constexpr std::uint32_t kMaxPort = 65535;
 
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-// One pass over the words; `plan_` grows as they are read.
+// Parses the words in one pass and fills in `plan_`.
 class Parser {
  public:
   Parser(std::span<const std::string> words, const ReadFile& read_file)
@@ -138,7 +138,7 @@ class Parser {
     }
   }
 
-  // Where the text of a flag that takes any goes; nullptr: it takes something else, or nothing.
+  // The destination of a flag that takes any text; nullptr: the flag takes another value, or none.
   std::string* text_of(Flag flag) {
     switch (flag) {
       case Flag::kCheckpoint:
@@ -185,7 +185,7 @@ class Parser {
     }
   }
 
-  // The last of --dry-run, --check and --print would win, and another be dropped.
+  // Refuses a second action: the last of --dry-run, --check and --print would win silently.
   Status take_action(Action action) {
     const bool another = plan_.action != Action::kRun && plan_.action != action;
     if (another && !ends_the_reading(action)) {
@@ -280,8 +280,8 @@ class Parser {
     if (!servers_given_ && !plan_.server_hosts.empty()) {
       plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
     }
-    // Servers carry most where each host has one of them. An elastic job without standbys has one
-    // server, since the loss of any host with a server would end it.
+    // Servers have the most bandwidth with one server per host. An elastic job without standbys has
+    // one server, since the loss of any host with a server would end it.
     const Via via = plan_.via.value_or(Via::kSsh);
     const bool spreads = (via == Via::kSsh || via == Via::kNodes) && plan_.server_hosts.empty() &&
                          (plan_.least_workers == 0 || plan_.replicas > 1);
@@ -289,7 +289,7 @@ class Parser {
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_replicas(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
-    // Processes may run elsewhere (--chdir).
+    // Processes may run in another folder (--chdir).
     if (!plan_.checkpoint.empty()) plan_.checkpoint = absolute(plan_.checkpoint);
     if (resumes_from_path(plan_)) plan_.resume = absolute(plan_.resume);
     if (plan_.command.size() > 1 && plan_.command.front() == "join" &&
@@ -306,7 +306,7 @@ class Parser {
     return plan_;
   }
 
-  // All names of this host's loopback are of one.
+  // All loopback names count as one host.
   std::uint32_t hosts_named() const {
     std::set<std::string> names;
     for (const HostSlots& host : plan_.hosts) {
@@ -348,7 +348,7 @@ class Parser {
   const std::span<const std::string> words_;
   const ReadFile& read_file_;
   std::size_t next_ = 0;
-  std::string flag_;  // The one being read, as it is best spelled.
+  std::string flag_;  // The current flag, in its preferred spelling.
   Plan plan_;
   TorchrunFlags torchrun_;
   bool servers_given_ = false;

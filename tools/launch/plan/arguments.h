@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line, read into a Plan. A parser of our own: gflags cannot take -np or -n, has no
-// repeated flags, and changes the rest of the line, which belongs to PROGRAM and must reach it as
-// it was typed. Pure: host files are read by a function that is handed in.
+// The command line, parsed into a Plan. gflags cannot take -np or -n and has no repeated flags. It
+// also changes the rest of the line, which PROGRAM must receive as it was typed. Pure: the caller
+// passes the function that reads host files.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 
 namespace stretto::launch {
 
-/// The text of a file, or why there is none.
+/// The text of a file, or the error.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 /// Reads the arguments after the program's own name. Flags end at `--` or at the first word that is
-/// no flag; what follows is PROGRAM. Errors: InvalidArgument, naming the flag and what was wanted,
-/// or Unsupported for what only other builds can do.
+/// no flag; PROGRAM follows. Errors: InvalidArgument, with the flag and the wanted value, or
+/// Unsupported for a feature of other builds.
 Result<Plan> parse_arguments(std::span<const std::string> arguments, const ReadFile& read_file);
 
 /// What --help prints.

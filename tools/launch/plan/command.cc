@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan and a member to a command, and from commands to text.
+// Builds the command of a member of a plan, and formats commands as text.
 #include "tools/launch/plan/command.h"
 
 #include <fmt/core.h>
@@ -65,7 +65,7 @@ Command command_of(const Plan& plan, const JobMember& member, const Programs& pr
       command.path = programs.server;
       command.arguments = {programs.server};
       break;
-    case Role::kEndpoint:  // Never started by us, and so the next.
+    case Role::kEndpoint:  // Never started by the launcher, as the next.
     case Role::kObserver:
     case Role::kWorker:
       command.path = programs.worker;
@@ -125,7 +125,7 @@ Result<std::vector<std::string>> shell_words(std::string_view text) {
   return words;
 }
 
-// ssh hands one text to a shell there; srun hands words on as they are.
+// ssh passes one text to the remote shell; srun passes words unchanged.
 Result<Command> carrier_of(const Plan& plan, const Placement& placement, std::size_t site,
                            const Programs& programs, const Variables& inherited) {
   const bool ssh = placement.via == Via::kSsh;
@@ -157,8 +157,8 @@ Result<Command> carrier_of(const Plan& plan, const Placement& placement, std::si
   return command_from(std::move(*words), inherited);
 }
 
-// Roles beside workers take no slots, so there are more ranks than slots. Processes have threads,
-// so they are not bound to one core each. The variables are named and not shown.
+// Scheduler and servers take no slots, so there are more ranks than slots. Processes have threads,
+// so they are not bound to one core each. mpirun gets names of variables, not their values.
 Result<Command> mpirun_of(const Plan& plan, const Placement& placement, const Programs& programs,
                           const Variables& inherited) {
   Result<std::vector<std::string>> words = starter_words(plan, "mpirun", inherited);

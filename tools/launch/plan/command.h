@@ -14,11 +14,11 @@
 
 namespace stretto::launch {
 
-/// The number under which the scheduler finds the descriptor to say `host:port` on.
+/// The descriptor on which the scheduler reports `host:port`.
 inline constexpr int kReadyDescriptor = 3;
 
-/// The programs of the three roles, each a path with a slash; elsewhere than here a worker's is a
-/// name, which is looked for there. And the launcher, for agents.
+/// The programs of the three roles, and the launcher for agents; each is a path with a slash. On
+/// another host a worker's may be a name, which that host searches.
 struct Programs {
   std::string scheduler;
   std::string server;
@@ -30,31 +30,31 @@ struct Command {
   std::string path;
   std::vector<std::string> arguments;  ///< The first is the program's own name.
   Variables given;                     ///< What the launcher sets.
-  Variables environment;               ///< All of it: the caller's and what is given.
+  Variables environment;               ///< The caller's, and the given variables.
 };
 
 Command command_of(const Plan& plan, const JobMember& member, const Programs& programs,
                    const Rendezvous& rendezvous, const Seat& seat, const Variables& inherited);
 
-/// What starts an agent at one of the sites that are not here, by ssh or srun; its stdin and stdout
-/// are the agent's. Errors: InvalidArgument, for words of --starter that cannot be read.
+/// The ssh or srun that starts an agent on another host; its stdin and stdout are the agent's.
+/// Errors: InvalidArgument, for words of --starter that cannot be read.
 Result<Command> carrier_of(const Plan& plan, const Placement& placement, std::size_t site,
                            const Programs& programs, const Variables& inherited);
 
-/// The mpirun that starts an agent for each member of the job. Agents are told where to come by
-/// variables (kLaunchAddresses, kLaunchSecret), which are set in its environment afterwards.
+/// The mpirun that starts an agent for each member of the job. The caller adds the variables by
+/// which agents find the launcher (kLaunchAddresses, kLaunchSecret) to its environment.
 Result<Command> mpirun_of(const Plan& plan, const Placement& placement, const Programs& programs,
                           const Variables& inherited);
 
-/// `text` as a shell reads it back.
+/// `text`, quoted for a shell.
 std::string shell_quoted(std::string_view text);
 
 /// The words of `text` as a shell reads them, without expansions. Errors: InvalidArgument for a
 /// quote that is not closed.
 Result<std::vector<std::string>> shell_words(std::string_view text);
 
-/// What --dry-run prints: a line for each process, fit for a shell but for the token, which is
-/// masked, and for addresses and ports that only a run can know, which are 0.
+/// The text of --dry-run: a line for each process, which a shell can run. The token is masked, and
+/// addresses and ports that only a run can know are 0.
 Result<std::string> preview(const Plan& plan, const Placement& placement, const Programs& programs,
                             const Variables& inherited);
 

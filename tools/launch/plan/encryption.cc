@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssh encrypts what goes to agents; mpirun and srun do not.
+// ssh encrypts the traffic to agents; mpirun and srun do not.
 #include "tools/launch/plan/encryption.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kVariable = "STRETTO_ENCRYPT";
 
-// What a process of the job would refuse, as it would say it.
+// The configuration of the job's processes, for the check that they make themselves.
 Config config_told(const Plan& plan, const Variables& inherited) {
   constexpr const char* kMadeLater = "a secret that the launcher makes";
   Config config;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan and a member to that member's variables.
+// Builds the environment variables of a member of a plan.
 #include "tools/launch/plan/environment.h"
 
 #include <fmt/core.h>
@@ -45,7 +45,7 @@ constexpr std::string_view kAssigned[] = {
     "STRETTO_STARTED_BY",
 };
 
-// Names, or their beginnings, of what belongs to one host, login or step.
+// Names, or prefixes, of variables that belong to one host, login or step.
 constexpr std::string_view kOfOneHost[] = {
     "HOME",
     "USER",
@@ -70,14 +70,14 @@ constexpr std::string_view kOfOneHostBegin[] = {
     "SSH_", "XDG_", "DBUS_", "SLURM_", "SRUN_", "OMPI_", "PMIX_", "PMI_", "PRTE_", "BASH_FUNC_",
 };
 
-// The port of an address that a variable has; 0: none.
+// The port of the address in a variable; 0: none.
 std::uint32_t port_told(const Plan& plan, const Variables& inherited, const char* name) {
   const Result<HostPort> address = parse_host_port(told(plan, inherited, name));
   return address.ok() ? address->port : 0;
 }
 
-// Whether a process of the job may listen there. Servers have the ports after the scheduler's, and
-// the metrics of servers and workers have those after the scheduler's metrics.
+// Whether a process of the job may listen on the port. Servers have the ports after the
+// scheduler's; the metrics of servers and workers have the ports after the scheduler's metrics.
 bool is_taken(std::uint32_t port, const Plan& plan, std::uint32_t scheduler_port,
               const Variables& inherited) {
   const auto is_among = [port](std::uint32_t first, std::uint32_t more) {
@@ -89,7 +89,7 @@ bool is_taken(std::uint32_t port, const Plan& plan, std::uint32_t scheduler_port
          is_among(port_told(plan, inherited, "STRETTO_PAGE_ADDRESS"), 0);
 }
 
-// Of the ports from 20000 to 29999.
+// A free port from 20000 to 29999.
 std::uint16_t master_port(const Plan& plan, std::uint32_t scheduler_port,
                           const Variables& inherited) {
   constexpr std::uint32_t kFirst = 20000;
@@ -103,7 +103,7 @@ std::uint16_t master_port(const Plan& plan, std::uint32_t scheduler_port,
   return static_cast<std::uint16_t>(port);
 }
 
-// Names that only programs of workers look for.
+// Adds the variables that only the programs of workers read.
 void add_worker_variables(const Plan& plan, const JobMember& member, const Rendezvous& rendezvous,
                           const Seat& seat, const Variables& inherited, Variables& given) {
   const std::string rank = std::to_string(member.rank);
@@ -264,7 +264,7 @@ Variables portable(const Variables& inherited) {
 
 std::vector<std::string> overridden(const Plan& plan, const Variables& inherited) {
   std::vector<std::string> notes;
-  if (inherited.contains("STRETTO_ROLE")) return notes;  // A job inside a job: it is not ours.
+  if (inherited.contains("STRETTO_ROLE")) return notes;  // Inside another job: its variables.
   const auto look_at = [&](const char* name, const std::string& ours, std::string_view instead) {
     const std::string theirs = value_of(inherited, name);
     if (theirs.empty() || theirs == ours) return;

@@ -12,7 +12,7 @@
 namespace stretto::launch {
 namespace {
 
-constexpr std::size_t kLettersAnError = 3;  // Fewer letters for each error are another word.
+constexpr std::size_t kLettersAnError = 3;  // Letters of a word per tolerated error.
 
 struct Spelling {
   std::string_view name;
@@ -116,7 +116,7 @@ constexpr Counterpart kCounterparts[] = {
     {"workdir", "--chdir"},
 };
 
-// Flags of torchrun that nothing here corresponds to.
+// Flags of torchrun without a counterpart here.
 constexpr Counterpart kWithoutCounterpart[] = {
     {"rdzv-conf",
      "processes meet at the job's scheduler; --start-timeout limits how long they wait"},
@@ -133,7 +133,7 @@ constexpr Counterpart kWithoutCounterpart[] = {
     {"run-path", "name the file as PROGRAM"},
 };
 
-// Insertions, deletions and replacements from one to the other (Levenshtein).
+// Levenshtein distance: insertions, deletions and replacements.
 std::size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

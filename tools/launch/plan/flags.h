@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of stretto-launch, and all the ways to spell them.
+// The flags of stretto-launch, and all their spellings.
 #pragma once
 
 #include <cstdint>
@@ -69,18 +69,18 @@ std::string plain_name(std::string_view word);
 /// The flag of a plain name, if there is one.
 std::optional<Flag> find_flag(std::string_view name);
 
-/// What to use instead of a flag of torchrun that has no counterpart here; empty: there is one, or
-/// torchrun has no flag of this plain name.
+/// The replacement for a flag of torchrun that has no counterpart here; empty: it has a
+/// counterpart, or torchrun has no flag of this plain name.
 std::string_view instead_of(std::string_view name);
 
 /// False for switches, such as --dry-run.
 bool has_value(Flag flag);
 
-/// A plain name as it is best typed, such as "--workers" or "-n".
+/// A plain name in its preferred spelling, such as "--workers" or "-n".
 std::string with_hyphens(std::string_view name);
 
-/// The flag that does what another launcher's flag of this plain name does, such as "-n" for
-/// "nproc-per-node"; else the flag that is spelled most like it; empty if none is near.
+/// The flag with the effect of another launcher's flag of this plain name, such as "-n" for
+/// "nproc-per-node"; else the flag with the nearest spelling; empty if none is near.
 std::string nearest_flag(std::string_view name);
 
 }  // namespace stretto::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the texts of host lists and host files to hosts and slots.
+// Parses host lists and host files into hosts and slots.
 #include "tools/launch/plan/hostfile.h"
 
 #include <fmt/core.h>
@@ -38,9 +38,9 @@ struct HostLine {
   std::string_view text;
 };
 
-// The lines that say something, without comments and outer blanks.
+// The non-empty lines, without comments and outer blanks.
 std::vector<HostLine> entries_of(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // Of editors on other systems.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // From editors on other systems.
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::vector<HostLine> entries;
   std::size_t number = 0;
@@ -72,7 +72,7 @@ Result<std::uint32_t> parse_slots(std::string_view text, std::string_view entry)
   return slots;
 }
 
-// Where the part after host starts; an address of IPv6 has colons of its own and needs brackets.
+// Where the part after the host starts; an IPv6 address has colons and needs brackets.
 std::optional<std::size_t> colon_after_host(std::string_view entry) {
   const std::size_t colon = entry.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -99,7 +99,7 @@ std::string plain_host(std::string_view name) {
   return std::string(name.substr(0, host)) + std::string(without_brackets(name.substr(host)));
 }
 
-// fd00::7:2 is an address, and fd00::7 with 2 slots to a reader of host:slots.
+// fd00::7:2 is an address, but also means fd00::7 with 2 slots in the form host:slots.
 bool is_ambiguous(std::string_view entry) {
   const std::string_view host = entry.substr(entry.find('@') + 1);
   const std::size_t colon = host.rfind(':');
@@ -120,7 +120,7 @@ Status check_brackets(std::string_view entry) {
                       entry, user, host, user, before, slots, slots)};
 }
 
-// `has_slots`: its number of slots follows.
+// `has_slots`: the number of slots follows.
 Result<HostSlots> parse_entry(std::string_view entry, bool has_slots) {
   if (Status status = check_brackets(entry); !has_slots && !status.ok()) return status;
   const std::optional<std::size_t> colon = colon_after_host(entry);
@@ -134,7 +134,7 @@ Result<HostSlots> parse_entry(std::string_view entry, bool has_slots) {
   return host;
 }
 
-// host, and what may stand behind it.
+// Parses a line of a host file: a host, and an optional number of slots.
 Result<HostSlots> parse_line(std::string_view entry) {
   constexpr std::string_view kSlots = "slots=";
   const std::size_t blank = entry.find_first_of(kBlanks);

@@ -10,8 +10,8 @@
 
 namespace stretto::launch {
 
-/// YAML for `kubectl apply -f -`. `token`: for the Secret; empty: an empty one, which the scheduler
-/// refuses in words. Errors: InvalidArgument for a name or an amount that Kubernetes would refuse.
+/// YAML for `kubectl apply -f -`. `token`: for the Secret; with an empty token the scheduler
+/// refuses to start. Errors: InvalidArgument for a name or an amount that Kubernetes would refuse.
 Result<std::string> manifests(const Plan& plan, const std::string& token);
 
 }  // namespace stretto::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An interface if one is named; else what the connections that agents came by tell.
+// Finds addresses by the named interface, or else by the connections of agents.
 #include "tools/launch/plan/rendezvous.h"
 
 #include <fmt/core.h>
@@ -12,11 +12,11 @@
 namespace stretto::launch {
 namespace {
 
-// By which mpirun learns of hosts: Slurm, PBS, LSF, Grid Engine.
+// The variables by which mpirun finds hosts: of Slurm, PBS, LSF and Grid Engine.
 constexpr std::string_view kBatchVariables[] = {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS",
                                                 "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"};
 
-// What servers bind: IPv6 too where the job meets by it.
+// The address that servers bind: with IPv6 if the scheduler's address is IPv6.
 std::string every_address(const std::string& scheduler) {
   return scheduler.find(':') == std::string::npos ? "0.0.0.0" : "::";
 }
@@ -33,8 +33,8 @@ std::string names_of(const AgentHello& hello) {
   return names.empty() ? "none" : names;
 }
 
-// An allocation of Slurm's whose only node is the one that the launcher runs on, or nodes that are
-// launchers of one host.
+// True if the only node of a Slurm allocation is the launcher's, or if all launchers of nodes run
+// on one host.
 bool all_on_one_node(const Placement& placement, const std::vector<AgentHello>& hellos) {
   if (placement.via == Via::kNodes) {
     return std::all_of(hellos.begin() + 1, hellos.end(),
@@ -51,7 +51,7 @@ class Finder {
   Finder(const Plan& plan, const Placement& placement, const std::vector<AgentHello>& hellos)
       : plan_(plan), placement_(placement), hellos_(hellos) {}
 
-  // Where others find processes of a site.
+  // The address by which other hosts reach the processes of a site.
   Result<std::string> address_of(std::size_t site) const {
     const AgentHello& hello = hellos_[site];
     if (!plan_.interface.empty()) {
@@ -66,7 +66,7 @@ class Finder {
   }
 
  private:
-  // This host's, as the others see it.
+  // This host's address, as the others see it.
   Result<std::string> own_address() const {
     std::string foreign;
     for (std::size_t site = 1; site < hellos_.size(); ++site) {
@@ -105,18 +105,18 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
   Meeting meeting{"127.0.0.1", "127.0.0.1", std::vector<std::string>(placement.sites.size()),
                   std::vector<std::string>(placement.sites.size())};
   for (std::size_t site = 0; site < hellos.size(); ++site) {
-    // Two names of ssh's are two hosts, whatever these call themselves.
-    // Each launcher counts its own workers, as torchrun does.
+    // Two names of ssh are two machines, whatever their host names. Launchers of nodes each count
+    // their own workers, as torchrun does.
     const bool by_name = placement.via == Via::kSsh || placement.via == Via::kNodes;
     meeting.machines[site] = by_name ? placement.sites[site].name : hellos[site].host;
   }
-  // Who names an interface wants others to come: workers that join from another host.
+  // A named interface means that workers of other hosts may join.
   const bool one_host = placement.only_here() || all_on_one_node(placement, hellos);
   if (one_host && plan.interface.empty()) return meeting;
   const Finder finder(plan, placement, hellos);
   const Result<std::string> scheduler = finder.address_of(placement.site_of.front());
   if (!scheduler.ok()) return scheduler.status();
-  const std::size_t first_worker = 1 + plan.server_processes();  // Of members_of().
+  const std::size_t first_worker = 1 + plan.server_processes();  // Index in members_of().
   const Result<std::string> master = finder.address_of(placement.site_of[first_worker]);
   if (!master.ok()) return master.status();
   meeting.scheduler_host = *scheduler;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts by what runs there.
+// Chooses hosts by the members that run there.
 #include "tools/launch/plan/replacement_site.h"
 
 #include <fmt/core.h>
@@ -12,8 +12,8 @@
 namespace stretto::launch {
 namespace {
 
-// Of the hosts on which others than the scheduler have been started: the one on which the fewest of
-// this role run, but for this machine.
+// The usable host with the fewest running members of this role, except the machine `avoided`. A
+// host on which only the scheduler was started does not count.
 std::optional<std::size_t> emptiest(Role role, const std::string& avoided, const JobSites& sites) {
   std::optional<std::size_t> best;
   std::size_t fewest = 0;

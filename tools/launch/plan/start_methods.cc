@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of flags that a start method refuses; a method honours every flag beside these.
+// The table of flags that a start method refuses; a method honours every other flag.
 #include "tools/launch/plan/start_methods.h"
 
 #include <fmt/core.h>
@@ -77,7 +77,7 @@ Status refused(std::string_view flag, StartMethod method, std::string_view remed
           fmt::format("{} has no effect with {}: {}", flag, name_of(method), remedy)};
 }
 
-// As the caller typed it.
+// The flag for the scheduler's host, as the caller typed it.
 std::string flag_of_scheduler_host(const Plan& plan) {
   for (const GivenFlag& given : plan.given) {
     if (given.flag == Flag::kRendezvousEndpoint) {
@@ -154,7 +154,7 @@ std::string_view refusal_of(Flag flag, StartMethod method) {
 
 Status check_flags(const Plan& plan, StartMethod method,
                    const std::function<bool(const std::string&)>& is_here) {
-  // A list of hosts may happen to have this host alone; then a starter has nothing to do.
+  // A list of hosts may name only this host; then no starter is needed.
   const bool names_hosts = !plan.hosts.empty() || !plan.server_hosts.empty();
   for (const GivenFlag& given : plan.given) {
     const std::string_view remedy = refusal_of(given.flag, method);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchrun is started on each host; stretto-launch once, where hosts are named, and else on each
-// host too: then node 0 starts the job, and the launchers of other nodes are its agents.
+// torchrun runs on each host. stretto-launch runs once if hosts are named, else on each host: then
+// node 0 starts the job, and the launchers of other nodes are its agents.
 #include "tools/launch/plan/torchrun.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ constexpr std::uint32_t kMostPorts = 65535;
 
 Status contradiction(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-// HOST or HOST:PORT; port 0: a free one.
+// Parses HOST or HOST:PORT; port 0: a free port.
 Status read_endpoint(const std::string& spelling, const std::string& value, std::string& host,
                      std::uint32_t& port) {
   const bool has_port = value.find(':') != std::string::npos;
@@ -104,7 +104,7 @@ Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::st
   }
 }
 
-// N:N is N.
+// N:N means N.
 Status TorchrunFlags::read_nodes(const std::string& spelling, const std::string& value) {
   Status status = read_range(spelling, value, kMaxWorkers, least_nodes_, most_nodes_);
   if (least_nodes_ == most_nodes_) least_nodes_ = 0;
@@ -209,7 +209,7 @@ Status TorchrunFlags::apply_to(Plan& plan) const {
   plan.module = module_;
   plan.no_python = no_python_;
   const bool by_slots = plan.workers_given || (hosts != 0 && least_nodes_ == 0);
-  const std::uint32_t usual = most_nodes_ == 0 || by_slots ? 0 : 1;  // As torchrun has it.
+  const std::uint32_t usual = most_nodes_ == 0 || by_slots ? 0 : 1;  // As in torchrun.
   const std::uint32_t per_node = per_node_ == 0 ? usual : per_node_;
   if (per_node != 0) {
     const std::uint64_t nodes = std::max({most_nodes_, hosts, std::uint32_t{1}});

@@ -12,7 +12,7 @@
 
 namespace stretto::launch {
 
-/// Workers of a job, and hosts of a job, are at most this many.
+/// The limit of workers of a job, and of hosts of a job.
 inline constexpr std::uint32_t kMaxWorkers = 4096;
 
 /// A whole number from `least` to `most`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each thing that can be wrong.
+// One function for each check.
 #include "tools/launch/preflight/check.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxText = 4096;
 
-// Adds what can be read now to `text`; false at its end.
+// Appends available bytes to `text`; false at the end of the stream.
 bool read_more(const Descriptor& from, std::string& text) {
   std::array<char, kMaxText> bytes;
   const ssize_t got = ::read(from.get(), bytes.data(), bytes.size());
@@ -99,7 +99,7 @@ Finding check_log_directory(const Plan& plan) {
   return {true, fmt::format("logs go to {}", plan.log_directory)};
 }
 
-// What reaches other hosts.
+// Checks the program that starts agents on other hosts.
 Finding check_starter(const Plan& plan, const Placement& placement, const Programs& programs,
                       const Variables& inherited, const SignalState& signals, const Clock& clock) {
   const Result<Command> command = mpirun_of(plan, placement, programs, inherited);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --check: could this plan be started here? Everything is looked at, so that one run names all that
-// is wrong.
+// --check: whether this plan can start here. It makes all checks, so that one run reports all
+// errors.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 namespace stretto::launch {
 
 /// Runs stretto-scheduler and stretto-server with --version, and an agent on each other host of
-/// --via ssh and --via slurm; starts nothing else. `directory`: where processes are to run.
+/// --via ssh and --via slurm; starts nothing more. `directory`: the processes' working directory.
 std::vector<Finding> check(const Plan& plan, const Placement& placement,
                            const std::string& directory, const Variables& inherited,
                            const Clock& clock);

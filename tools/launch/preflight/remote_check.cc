@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Far hosts that are only asked.
+// Checks remote hosts through agents, without starting members.
 #include "tools/launch/preflight/remote_check.h"
 
 #include <fmt/core.h>
@@ -139,7 +139,7 @@ class Survey final : private RemoteHostEvents {
     return site == 0 ? "this host" : placement_.sites[site].name;
   }
 
-  // The scheduler's, or that of the first shard; 0 where the kernel chooses.
+  // The port of the scheduler or of the first shard; 0: the kernel chooses.
   std::uint16_t port_at(std::size_t site) const {
     if (plan_.port == 0) return 0;
     return static_cast<std::uint16_t>(plan_.port + (placement_.site_of.front() == site ? 0 : 1));
@@ -215,9 +215,9 @@ class Survey final : private RemoteHostEvents {
   Poller poller_;
   std::vector<std::unique_ptr<RemoteHost>> hosts_;
   std::map<const RemoteHost*, std::size_t> sites_;
-  std::map<std::size_t, std::uint16_t> ports_;    // By site: what it listens at for the others.
-  std::map<std::size_t, std::string> addresses_;  // By site: "host:port" of that.
-  std::set<const RemoteHost*> answered_;          // Those that have answered, or never will.
+  std::map<std::size_t, std::uint16_t> ports_;    // By site: the port of its test listener.
+  std::map<std::size_t, std::string> addresses_;  // By site: "host:port" of the listener.
+  std::set<const RemoteHost*> answered_;          // Hosts that have answered or failed.
   std::vector<Finding> findings_;
   bool finishing_ = false;
 };

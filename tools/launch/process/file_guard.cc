@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child that the kernel signals when its parent has died.
+// A child process that deletes files: the kernel signals it when its parent dies.
 #include "tools/launch/process/file_guard.h"
 
 #include <fcntl.h>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kParentDied = SIGUSR1;
 
-// It keeps nothing open that others wait to be closed, is in no group that a terminal or a caller
-// signals, and shows no environment, where the job's token may be.
+// Detaches the child. It closes descriptors that others wait for, leaves the group that a terminal
+// or caller signals, and clears the environment, which may hold the job's token.
 void stand_apart() {
   ::setsid();
   ::prctl(PR_SET_NAME, "stretto-cleanup");
@@ -27,7 +27,7 @@ void stand_apart() {
   }
 }
 
-// In the child. The parent's other children, which may write, get their signal at the same moment.
+// Runs in the child. The parent's other children, which may write, are signalled at the same time.
 [[noreturn]] void guard(pid_t parent, const std::vector<std::string>& paths) {
   stand_apart();
   sigset_t awaited;
@@ -36,7 +36,7 @@ void stand_apart() {
   ::sigprocmask(SIG_BLOCK, &awaited, nullptr);
   ::prctl(PR_SET_PDEATHSIG, kParentDied);
   int signal = 0;
-  if (::getppid() == parent) ::sigwait(&awaited, &signal);  // It may have died before.
+  if (::getppid() == parent) ::sigwait(&awaited, &signal);  // The parent may be dead already.
   for (const std::string& path : paths) {
     if (::unlink(path.c_str()) != 0) ::rmdir(path.c_str());
   }

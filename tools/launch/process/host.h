@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host: where processes of the job run, seen from the loop that looks after them. LocalHost starts
-// them itself; RemoteHost has an agent do it, which is a LocalHost behind a link.
+// Host: a host that runs processes of the job, as the supervising loop sees it. LocalHost starts
+// them itself; RemoteHost uses an agent, which is a LocalHost behind a link.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace stretto::launch {
 
-/// What a host tells of its processes. A member is named by its index among the job's members.
+/// The events of a host's processes. `member` is an index into the job's members.
 class HostEvents {
  public:
   virtual ~HostEvents() = default;
 
-  /// It could not be run: it never was.
+  /// The member could not be started.
   virtual void on_refused(std::size_t member, Status why) = 0;
-  /// A line that it said, with its end: where it listens, and then each line_of(JobFormation). At
-  /// first also: what is no line and never will be one; empty: nothing.
+  /// A line of the scheduler, with its newline: its address, then each line_of(JobFormation).
+  /// Before the first line also text that will get no newline; empty: the scheduler ended.
   virtual void on_ready(std::string_view text) = 0;
-  /// Bytes of its stdout (0) or stderr (1), cut anywhere.
+  /// Bytes of the member's stdout (0) or stderr (1), split anywhere.
   virtual void on_output(std::size_t member, std::size_t stream, std::string_view bytes) = 0;
-  /// Comes after on_orphans, if that number has changed.
+  /// Follows any change of orphans() that this end causes.
   virtual void on_ended(std::size_t member, Exit exit) = 0;
 };
 
@@ -33,15 +33,15 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  /// Runs `command` as `member`; `tells_ready`: it will say on kReadyDescriptor where it listens.
-  /// Refusals come as an event, during the call or later.
+  /// Runs `command` as `member`; `tells_ready`: it will report its address on kReadyDescriptor.
+  /// Failures arrive as on_refused(), during the call or later.
   virtual void start(std::size_t member, const Command& command, bool tells_ready) = 0;
   virtual void signal(const SignalOrder& order) = 0;
-  /// Says a line, with its end, to the member that tells where it listens; once it is started.
+  /// Sends a line, with its newline, to the member that was started with `tells_ready`.
   virtual void tell(std::string_view line) = 0;
-  /// Leaves this stream's output with the processes until it is resumed.
+  /// Stops reading this stream of all processes until it is resumed.
   virtual void pause(std::size_t stream, bool paused) = 0;
-  /// Processes that ended members have left behind and that still run.
+  /// Running processes that ended members have left behind.
   virtual std::size_t orphans() const = 0;
 };
 

@@ -22,7 +22,7 @@ class LineSplitter {
     while (!bytes.empty()) {
       const char next = bytes.front();
       if (returned_ && next != '\n' && next != '\r') replace_line();
-      // Given late, so that a line of exactly this size is one piece.
+      // Emitted late, so that a line of exactly this size is one piece.
       if (partial_.size() == kMaxLine && next != '\n' && next != '\r') end_line(emit);
       const std::size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
       const std::size_t take = std::min(end, kMaxLine - partial_.size());
@@ -42,21 +42,21 @@ class LineSplitter {
     }
   }
 
-  /// Calls emit(line) for what was begun and not ended, if anything.
+  /// Calls emit(line) for an incomplete last line, if any.
   template <typename Emit>
   void finish(Emit&& emit) {
     if (!partial_.empty()) end_line(emit);
   }
 
-  /// True if look() will show something: the line that was begun has text which look() has not
-  /// shown. Full blocks of the C library's buffer are cut within a line and are not shown.
+  /// True if the incomplete line has text that look() has not returned. Text that ends at a full
+  /// block of the C library's buffer is cut within a line and does not count.
   bool has_news() const {
     return !partial_.empty() && !shown_ && (overwrites() || count_ % kBlock != 0);
   }
 
-  /// To be called at regular intervals while has_news(): the text of the line that was begun and
-  /// not ended. A progress bar's text is given at each look; other text, which " ..." follows, once
-  /// it has not grown since the look before. Empty: nothing new.
+  /// Returns the text of the incomplete line; call it at regular intervals while has_news(). It
+  /// returns a progress bar's text at each call, and other text, with " ..." added, once that has
+  /// not grown since the call before. Empty: nothing new.
   std::string look() {
     if (!has_news()) return {};
     const bool grows = std::exchange(grown_, false);
@@ -96,9 +96,9 @@ class LineSplitter {
   std::string partial_;
   bool returned_ = false;     // '\r' came last.
   bool overwritten_ = false;  // '\r' came earlier in this line.
-  bool shown_ = false;        // By look(), as it is now.
+  bool shown_ = false;        // look() has returned this text.
   bool grown_ = false;        // Since the last look().
-  std::size_t count_ = 0;     // Of all bytes.
+  std::size_t count_ = 0;     // Of all input bytes.
 };
 
 }  // namespace stretto::launch

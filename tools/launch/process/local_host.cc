@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children, their pipes and their ends.
+// Starts child processes, and reads their pipes and exits.
 #include "tools/launch/process/local_host.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kOutputBytes = 64 * 1024;
 constexpr std::size_t kMaxReadyBytes = 256;
-constexpr int kLastReads = 4;  // Of kOutputBytes: more than a pipe holds.
+constexpr int kLastReads = 4;  // Reads of kOutputBytes: more than a pipe holds.
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   Descriptor told;
   if (tells_ready) {
     int ends[2] = {-1, -1};
-    if (ready_.is_open()) poller_.unwatch(ready_.get());  // Of one that ran before.
+    if (ready_.is_open()) poller_.unwatch(ready_.get());  // Of the previous process.
     ready_text_.clear();
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0) {
       ready_ = Descriptor(ends[0]);
@@ -52,7 +52,7 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   events_.on_refused(member, why);
 }
 
-// What is left of one that ran before in this place, and has ended.
+// Cleans up after this member's previous process, which has ended.
 void LocalHost::bury(std::size_t member) {
   const auto found = processes_.find(member);
   if (found == processes_.end()) return;
@@ -67,11 +67,11 @@ void LocalHost::signal(const SignalOrder& order) {
   const auto found = processes_.find(order.member);
   if (found == processes_.end()) return;
   send_signal(found->second->child, order.signal, order.scope);
-  // One that stands still would not hear a notice.
+  // A stopped process would not handle the signal.
   if (order.signal != SIGKILL) send_signal(found->second->child, SIGCONT, order.scope);
 }
 
-// A scheduler that does not read has failed, or soon will have.
+// Ignores errors: a scheduler that does not read has failed, or soon will.
 void LocalHost::tell(std::string_view line) {
   if (!ready_.is_open()) return;
   (void)::send(ready_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -98,7 +98,7 @@ void LocalHost::balance(std::size_t member, std::size_t stream) {
 
 void LocalHost::kill_stopped() {
   for (const auto& [member, process] : processes_) {
-    if (!process->child.handle.is_open()) continue;  // It has ended.
+    if (!process->child.handle.is_open()) continue;  // The process has ended.
     const std::optional<int> signal = terminal_stop_of(process->child);
     if (!signal) continue;
     process->stopped_by = *signal;
@@ -124,10 +124,10 @@ void LocalHost::take_ready() {
     said_ready_ = true;
     events_.on_ready(line);
   }
-  // Lines may come many at a time: only one without an end is none of a scheduler's.
+  // Several lines may arrive at once; only text without a newline is not a scheduler's.
   const bool is_last = got == 0 || ready_text_.size() >= kMaxReadyBytes;
   if (is_last) {
-    poller_.unwatch(ready_.get());  // It may still be told something.
+    poller_.unwatch(ready_.get());  // tell() still writes to it.
   }
   if (is_last && !said_ready_) events_.on_ready(ready_text_);
 }
@@ -145,8 +145,8 @@ void LocalHost::take_end(std::size_t member) {
     memory_kills_.look(clock_.now());
   }
   poller_.unwatch(process.child.handle.get());
-  process.child.handle.close();  // Its id stays its own until finish() reaps it.
-  // Its last words go before its end. A child of its own may write for ever.
+  process.child.handle.close();  // The PID stays reserved until finish() reaps it.
+  // Forwards the last output before the end, with a limit, since a grandchild may write for ever.
   for (std::size_t stream = 0; stream < 2; ++stream) {
     for (int i = 0; i < kLastReads && !paused_[stream] && take_output(member, stream); ++i) {
     }
@@ -175,7 +175,7 @@ std::size_t LocalHost::finish(Duration patience) {
   return orphans_.kill_all(clock_, patience);
 }
 
-// Everybody is dead now, so an empty pipe stays empty.
+// All processes are dead now, so an empty pipe stays empty.
 bool LocalHost::drain() {
   for (const auto& [member, process] : processes_) {
     for (std::size_t stream = 0; stream < 2; ++stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the kernel's list of our children.
+// Reads the kernel's list of this process's children.
 #include "tools/launch/process/orphans.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 namespace stretto::launch {
 namespace {
 
-// Of this process, which has one thread.
+// The children of this process, which has one thread.
 std::set<pid_t> children() {
   std::ifstream file(fmt::format("/proc/self/task/{}/children", ::getpid()));
   std::set<pid_t> found;
@@ -25,7 +25,7 @@ std::set<pid_t> children() {
   return found;
 }
 
-// Waits until one of them has ended, or for at most `patience`.
+// Waits until one of the processes has ended, or for at most `patience`.
 void await_end(const std::set<pid_t>& processes, Duration patience) {
   std::vector<Descriptor> handles;
   std::vector<pollfd> looks;

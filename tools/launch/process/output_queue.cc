@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes in pieces that a pipe takes whole once it says that it is writable, so no write waits.
+// Writes pieces that a writable pipe accepts whole, so that no write blocks.
 #include "tools/launch/process/output_queue.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ bool OutputQueue::writable() const {
 void OutputQueue::write() {
   while (pending() > 0 && writable()) {
     std::string_view piece = std::string_view(queue_).substr(written_, PIPE_BUF);
-    // Whole lines where they fit, for the sake of others that write to the same place.
+    // Writes whole lines if they fit, since other processes may write to the same file.
     if (const std::size_t end = piece.rfind('\n'); end != std::string_view::npos) {
       piece = piece.substr(0, end + 1);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes into lines, lines into two queues and log files.
+// Splits bytes into lines, and writes lines to two queues and to log files.
 #include "tools/launch/process/output_relay.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
       outputs_(members.size()) {
   sinks_.reserve(2);
   sinks_.emplace_back(STDOUT_FILENO);
-  // One queue for one file, or the end of a line could meet the start of another.
+  // One queue per file, so that the end of a line does not mix with the start of another.
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) sinks_.emplace_back(STDERR_FILENO);
   watched_.resize(sinks_.size());
   timer_ = Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
@@ -93,8 +93,8 @@ void OutputRelay::close_log(std::size_t member) { outputs_.at(member)->log.reset
 void OutputRelay::open_log(std::size_t member) {
   const std::string path = fmt::format("{}/{}-{}.log", log_directory_,
                                        name_of(members_[member].role), members_[member].rank);
-  // Appended to: an earlier job, or an earlier process of this rank, may have written there. Closed
-  // on exec: no member holds the logs of others open.
+  // Appends, since an earlier job, or an earlier process of this rank, may have written there.
+  // Closes on exec, so that no member holds the logs of others open.
   auto& log = outputs_[member]->log;
   log.reset(std::fopen(path.c_str(), "ae"));
   if (log != nullptr) return;
@@ -148,7 +148,7 @@ void OutputRelay::pass_on(std::size_t member, std::size_t stream, std::string_vi
   if (!shows_ || shows_(member, line)) sink_of(stream).line(output.prefix, line);
   on_line_(member, line);
   if (log_directory_.empty() || output.has_no_log) return;
-  if (output.log == nullptr) open_log(member);  // The process has ended, and its helpers write on.
+  if (output.log == nullptr) open_log(member);  // The process has ended; its children still write.
   if (output.log == nullptr) return;
   std::fwrite(line.data(), 1, line.size(), output.log.get());
   std::fputc('\n', output.log.get());
@@ -171,13 +171,13 @@ void OutputRelay::write() {
     write_sink(i);
     const bool wanted = !sinks_[i].drained();
     if (wanted == watched_[i]) continue;
-    if (wanted) poller_.watch(sinks_[i].descriptor(), EPOLLOUT, [] {});  // Written each turn.
+    if (wanted) poller_.watch(sinks_[i].descriptor(), EPOLLOUT, [] {});  // Each iteration writes.
     if (!wanted) poller_.unwatch(sinks_[i].descriptor());
     watched_[i] = wanted;
   }
 }
 
-// What cannot be said on the one may be heard on the other.
+// A failed write to stdout can still be reported on stderr.
 void OutputRelay::write_sink(std::size_t index) {
   sinks_[index].write();
   const int lack = sinks_[index].take_lack();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's signals as a descriptor, so that they are read in turn with everything else.
+// The launcher's signals as a descriptor, so that its loop reads them with all other events.
 #pragma once
 
 #include <sys/types.h>
@@ -11,22 +11,22 @@
 
 namespace stretto::launch {
 
-/// Thread: loop. Holds back SIGINT, SIGTERM, SIGHUP and SIGCHLD and ignores SIGPIPE, for the rest
-/// of the process's life. Of the first three, those that the caller ignores (as nohup does) stay
+/// Thread: loop. Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD and ignores SIGPIPE, for the rest of
+/// the process's life. If the caller ignores one of the first three (as nohup does), it stays
 /// ignored.
 class Signals {
  public:
   Signals();
 
-  /// Negative if the system gave none.
+  /// Negative if the system provided none.
   int descriptor() const { return descriptor_.get(); }
-  /// What processes get back.
+  /// The signal state that child processes restore.
   const SignalState& before() const { return before_; }
-  /// The next one that has come, if any. Does not wait.
+  /// The next pending signal, if any. Does not block.
   std::optional<int> next();
-  /// next() has given one of the first three.
+  /// True once next() has returned one of the first three.
   bool asked_to_end() const { return asked_to_end_; }
-  /// The process that sent the last one that next() gave.
+  /// The sender of the last signal that next() returned.
   pid_t sender() const { return sender_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slurm tells all steps within some milliseconds of one another; a loaded machine takes longer.
+// Slurm signals all steps within some milliseconds; a loaded machine takes longer.
 #include "tools/launch/process/slurm_signals.h"
 
 #include <signal.h>
@@ -7,9 +7,9 @@
 namespace stretto::launch {
 namespace {
 
-// An order, for Slurm's own notice to come. With a --grace that is shorter SIGKILL comes before it.
+// Delay of an order, in which Slurm's own signal may arrive. A shorter --grace sends SIGKILL first.
 constexpr Duration kKeep = 500ms;
-constexpr Duration kSame = 10s;  // After it an order says nothing new.
+constexpr Duration kSame = 10s;  // An order this soon after Slurm's signal repeats it.
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, limits and random bits.
+// Finds programs, and reads files, limits and random bits.
 #include "tools/launch/process/system.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 namespace stretto::launch {
 namespace {
 
-constexpr std::uint64_t kMaxDescriptors = 1 << 20;  // Some programs visit each possible one.
+constexpr std::uint64_t kMaxDescriptors = 1 << 20;  // Some programs loop over all possible ones.
 constexpr std::uint64_t kDescriptorsEach = 4;       // stdout, stderr, pidfd, log.
 constexpr std::uint64_t kDescriptorsBesides = 40;
 constexpr std::size_t kMostFileBytes = 1 << 20;  // 4,096 hosts have names of 255 bytes at most.
@@ -52,7 +52,7 @@ std::string script_hint(const std::string& path) {
       path);
 }
 
-// Without such a line a shell would read the script.
+// Without an interpreter line a shell would read the script.
 bool begins_with_interpreter(const std::string& path) {
   std::array<char, 2> begin{};
   std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in little endian, texts behind their lengths; every length is checked before it is used.
+// Encodes numbers in little endian, and texts after their lengths; checks every length before use.
 #include "tools/launch/protocol/agent_protocol.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ void put(std::string& bytes, T value) {
   }
 }
 
-// Takes numbers and texts off the front; after a shortage everything is 0 and empty.
+// Reads numbers and texts from the front; after a shortage all results are 0 or empty.
 class Taker {
  public:
   explicit Taker(std::string_view bytes) : bytes_(bytes) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HMAC-SHA-512-256 of libsodium, under a key that BLAKE2b makes of the secret.
+// HMAC-SHA-512-256 of libsodium, with a key that BLAKE2b derives from the secret.
 #include "tools/launch/remote/admission.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Kind = AgentFrame::Kind;
 
-// The job's secret has other uses, and no two of them may have a key in common.
+// The job's secret has other uses, and no two uses may share a key.
 constexpr std::string_view kAdmissionPurpose = "stretto-launch-admission-1";
 constexpr std::size_t kMostOfLauncher = 256;  // Bytes of its one frame.
 

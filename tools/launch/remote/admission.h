@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a launcher and an agent that connects to it show each other that both know a secret, without
-// sending it. Each end chooses a nonce; the proof of an end is a keyed hash (crypto_auth of
-// libsodium) over its role, the port and both nonces. A proof of one end is none of the other.
+// Mutual authentication of a launcher and an agent that connects to it, by a secret that is not
+// sent. Each end chooses a nonce; its proof is a keyed hash (crypto_auth of libsodium) over its
+// role, the port and both nonces. A proof of one end is invalid for the other end.
 //
 //   agent --nonce--> launcher --nonce, proof--> agent --proof--> launcher
 #pragma once
@@ -19,7 +19,7 @@ namespace stretto::launch {
 
 enum class AdmissionSide : std::uint8_t { kLauncher = 1, kAgent = 2 };
 
-/// What both ends know of one connection once they have exchanged nonces.
+/// The nonces of one connection, known to both ends after their exchange.
 struct AdmissionNonces {
   std::string agent;
   std::string launcher;
@@ -34,9 +34,9 @@ class AdmissionKey {
   /// Errors: Resource, if the host has no source of random numbers.
   static Result<AdmissionKey> derived_from(const std::string& secret);
 
-  /// `port`: where the launcher listens; a proof for one launcher is worthless for another.
+  /// `port`: where the launcher listens; a proof for one launcher is invalid for another launcher.
   std::string proof(AdmissionSide side, std::uint16_t port, const AdmissionNonces& nonces) const;
-  /// Takes the same time wherever `found` differs.
+  /// Constant time, wherever `found` differs.
   bool accepts(const std::string& found, AdmissionSide side, std::uint16_t port,
                const AdmissionNonces& nonces) const;
   static std::string random_nonce();
@@ -52,8 +52,8 @@ class LauncherAdmission {
   LauncherAdmission(const AdmissionKey& key, std::uint16_t port) : key_(key), port_(port) {}
 
   bool is_passed() const { return state_ == State::kPassed; }
-  /// Takes one frame of the agent; the frame to answer with, if there is one. Errors: Malformed for
-  /// a frame out of place, Mismatch for a wrong proof.
+  /// Processes one frame of the agent; returns the frame to answer with, if any. Errors: Malformed
+  /// for an unexpected frame, Mismatch for a wrong proof.
   Result<std::optional<AgentFrame>> take(const AgentFrame& frame);
 
  private:
@@ -65,10 +65,10 @@ class LauncherAdmission {
   AdmissionNonces nonces_;
 };
 
-/// The agent's end, over a connected socket: says kGreeting, and returns once the launcher has
-/// shown that it knows `secret` and was sent the agent's own proof. Reads nothing but the
-/// launcher's one frame. Blocks its thread for `patience` at most. Errors: Network, Timeout,
-/// Malformed; Mismatch if the launcher's proof is wrong.
+/// The agent's end, over a connected socket: sends kGreeting, checks the launcher's proof of
+/// `secret`, and sends the agent's own proof. Reads only the launcher's one frame. Blocks its
+/// thread for at most `patience`. Errors: Network, Timeout, Malformed; Mismatch if the launcher's
+/// proof is wrong.
 Status admit_launcher(const Descriptor& socket, const std::string& secret, Duration patience,
                       const Clock& clock);
 

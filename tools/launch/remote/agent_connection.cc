@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link and its carrier, which end one after the other, and the words for why.
+// A link and its remote shell, which end one after the other, and the text of their errors.
 #include "tools/launch/remote/agent_connection.h"
 
 #include <fmt/core.h>
@@ -11,8 +11,8 @@
 namespace stretto::launch {
 namespace {
 
-constexpr Duration kLastWords = 3s;  // For a carrier to end, and so to say why.
-constexpr int kNoConnection = 255;   // How ssh ends if the trouble is its own.
+constexpr Duration kLastWords = 3s;  // For the remote shell to exit with its cause.
+constexpr int kNoConnection = 255;   // The exit status of ssh for its own errors.
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 
@@ -23,7 +23,7 @@ Status AgentConnection::open(const Command& carrier, const SignalState& signals)
   carrier_name_ = carrier.arguments.front();
   carrier_ = std::make_unique<RemoteShell>(poller_, callbacks_.on_line, [this] {
     if (state_ == State::kFinished || !is_open()) return take_end({});
-    deadline_ = clock_.now() + kLastWords;  // What is on its way may say more.
+    deadline_ = clock_.now() + kLastWords;  // Frames in flight may tell more.
   });
   if (Status status = carrier_->start(carrier, signals, true); !status.ok()) return status;
   link_ =
@@ -77,7 +77,7 @@ void AgentConnection::close() {
   if (carrier_) carrier_->terminate();
 }
 
-// The carrier's end says why, so it is waited for.
+// Waits for the exit of the remote shell, which tells the cause.
 void AgentConnection::take_end(const Status& why) {
   if (link_error_.ok()) link_error_ = why;
   if (!closed_at_) closed_at_ = clock_.now();

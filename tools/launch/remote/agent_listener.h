@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where agents come in that mpirun has started, as its stdin and stdout reach no single rank: a
-// socket of the launcher's; and launchers of other nodes. A peer is a stranger until it has shown
+// Gate: the launcher's listener for agents that mpirun has started, whose stdin and stdout reach no
+// single rank, and for launchers of other nodes. A connection is pending until its peer has proved
 // that it knows the secret of this launch; see admission.h.
 #pragma once
 
@@ -21,7 +21,7 @@ class Gate {
  public:
   struct Arrival {
     std::unique_ptr<AgentLink> link;
-    AgentHello hello;  ///< With the address that it came from as its own.
+    AgentHello hello;  ///< With the connection's source as its own address.
   };
 
   Gate(Poller& poller, std::string secret) : poller_(poller), secret_(std::move(secret)) {}
@@ -29,15 +29,15 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  /// Binds the port, or with 0 a port that the kernel chooses. `loopback`: such as 127.0.0.5 or
-  /// ::1, for peers of this host alone, and 127.0.0.1 for a name; empty: every address.
+  /// Binds the port; 0: the kernel chooses. `loopback`: an address such as 127.0.0.5 or ::1 (a name
+  /// means 127.0.0.1), which only peers on this host can reach; empty: every address.
   Status open(const std::string& loopback, std::uint16_t port = 0);
   std::uint16_t port() const { return port_; }
-  /// Those that have shown that they know the secret since the last call.
+  /// The peers that were authenticated since the last call.
   std::vector<Arrival> take_arrivals();
 
  private:
-  static constexpr std::size_t kMaxStrangers = 6000;  // A job's members, and some.
+  static constexpr std::size_t kMaxStrangers = 6000;  // A job's members, and a margin.
   static constexpr std::size_t kMaxHello = 64 * 1024;
 
   struct Stranger {
@@ -57,17 +57,17 @@ class Gate {
 
   Poller& poller_;
   const std::string secret_;
-  std::optional<AdmissionKey> key_;  // Of the secret; set by open().
+  std::optional<AdmissionKey> key_;  // Derived from the secret by open().
   Descriptor listener_;
   std::uint16_t port_ = 0;
   std::list<Stranger> strangers_;
 };
 
-/// Connects to the first of `addresses` ("host:port,host:port", numeric) that answers. Errors:
-/// Network, naming all.
+/// Connects to the first of `addresses` ("host:port,host:port", numeric) that accepts. Errors:
+/// Network, with all addresses.
 Result<Descriptor> knock(const std::string& addresses, const Clock& clock);
 
-/// The address at the other end of a connection; empty: none.
+/// The peer's address of a connection; empty: none.
 std::string far_address(const Descriptor& socket);
 
 }  // namespace stretto::launch

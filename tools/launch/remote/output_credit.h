@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutputCredit: credit-based flow control of an agent's output, at the receiving end. The agent may
-// have a window of bytes in flight; what was taken is given back, but not while a stream is paused.
+// OutputCredit: credit-based flow control of an agent's output, at the receiver. The agent may have
+// a window of bytes in flight. Consumed bytes are credited, but not while a stream is paused.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class OutputCredit {
     STRETTO_CHECK(stream < paused_.size());
     paused_[stream] = paused;
   }
-  /// The credit to be given now; 0: none. In large pieces: a frame for each line would be as many
-  /// as the lines.
+  /// The credit to send now; 0: none. Credit is sent in large pieces, since one frame per line
+  /// would be too many.
   std::int64_t take_due() {
     if (paused_[0] || paused_[1] || owed_ < window_ / 4) return 0;
     return std::exchange(owed_, 0);
@@ -32,7 +32,7 @@ class OutputCredit {
  private:
   const std::int64_t window_;
   std::array<bool, 2> paused_{};  // stdout, stderr.
-  std::int64_t owed_ = 0;         // For output that was taken.
+  std::int64_t owed_ = 0;         // Credit for consumed output.
 };
 
 }  // namespace stretto::launch

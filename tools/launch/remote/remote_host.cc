@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders into frames, frames into events, and the words for what went wrong on the way.
+// Turns orders into frames, frames into events, and failures of the link into errors.
 #include "tools/launch/remote/remote_host.h"
 
 #include <fmt/core.h>
@@ -83,22 +83,22 @@ void RemoteHost::take(const AgentFrame& frame) {
       state_ = State::kFinished;
       connection_.finish();
       return;
-    case Kind::kStart:  // What only a launcher says.
+    case Kind::kStart:  // Sent only by a launcher.
     case Kind::kSignal:
     case Kind::kCredit:
     case Kind::kFinish:
     case Kind::kLook:
     case Kind::kTell:
     case Kind::kReach:
-    case Kind::kNonce:  // What belongs before the hello.
+    case Kind::kNonce:  // Valid only before the hello.
     case Kind::kProof:
       connection_.refuse({Code::kMalformed, "an agent sent what only a launcher sends"});
       return;
   }
 }
 
-// An agent gone wrong may tell what cannot be; it is not believed about members that are not its
-// own, about ends that were told before, or about statuses that no process has.
+// A faulty agent may report nonsense. Ignores reports about other hosts' members, repeated ends of
+// members, and exit statuses that no process has.
 void RemoteHost::take_of_member(const AgentFrame& frame) {
   const std::string text = frame.texts.empty() ? std::string() : frame.texts[0];
   switch (frame.kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One carrier for each host, or one mpirun for all; then the same for each of them.
+// Starts one remote shell per host, or one mpirun for all; then treats all hosts alike.
 #include "tools/launch/remote/remote_hosts.h"
 
 #include <fmt/core.h>
@@ -52,7 +52,7 @@ Status RemoteHosts::gather(const SignalState& signals) {
   return {};
 }
 
-// Launchers of other nodes come by themselves, with the job's token.
+// The launchers of other nodes connect themselves, with the job's token.
 Status RemoteHosts::gather_nodes() {
   const HostPort& at = plan_.meeting_point;
   gate_ = std::make_unique<Gate>(poller_, ingredients_.token);
@@ -60,7 +60,7 @@ Status RemoteHosts::gather_nodes() {
     return {status.code(), fmt::format("--rdzv-endpoint {}: {}", at.text(), status.cause())};
   }
   relay_.say(fmt::format("waits at {} for {} other nodes", at.text(), placement_.sites.size() - 1));
-  relay_.write();  // The next turn begins when a node comes.
+  relay_.write();  // The next iteration begins when a node connects.
   return {};
 }
 
@@ -98,7 +98,7 @@ void RemoteHosts::take_arrivals() {
   }
 }
 
-// A node without a rank is the first that is waited for.
+// A node without a rank is the first missing host.
 RemoteHost* RemoteHosts::host_of(const AgentHello& hello) {
   if (hello.rank < 0 && placement_.via == Via::kNodes) {
     for (const std::unique_ptr<RemoteHost>& host : hosts_) {
@@ -109,7 +109,7 @@ RemoteHost* RemoteHosts::host_of(const AgentHello& hello) {
   return exists ? hosts_[static_cast<std::size_t>(hello.rank) + 1].get() : nullptr;
 }
 
-// Ranks that have come would go on without it; they are not left to.
+// Gives up all hosts: connected ranks would otherwise continue without mpirun.
 void RemoteHosts::take_starter_end() {
   if (finishing_) return;
   const std::string words =
@@ -178,7 +178,7 @@ void RemoteHosts::finish(bool failed) {
   const bool tells = failed && placement_.via == Via::kNodes;
   for_each([this, tells](RemoteHost& host) {
     if (starter_ && host.state() != RemoteHost::State::kHere)
-      starter_->terminate();  // It would wait for that rank.
+      starter_->terminate();  // mpirun would wait for that rank.
     host.finish(plan_.limits.reap, tells);
   });
 }

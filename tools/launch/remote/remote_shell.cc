@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child whose lines are kept.
+// A child process whose lines are kept.
 #include "tools/launch/remote/remote_shell.h"
 
 #include <errno.h>
@@ -61,13 +61,13 @@ void RemoteShell::read(Stream& stream) {
 }
 
 void RemoteShell::take_line(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);  // As ssh ends its own.
+  if (line.ends_with('\r')) line.remove_suffix(1);  // ssh ends its own lines so.
   if (line.empty()) return;
   last_words_ = line;
   on_line_(line);
 }
 
-// A process of its own, such as a shared connection of ssh, may keep its stderr open for hours.
+// Its own child, such as a shared connection of ssh, may keep its stderr open for hours.
 void RemoteShell::take_end() {
   exit_ = exit_of(child_);
   if (!exit_) return;

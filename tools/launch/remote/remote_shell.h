@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteShell: a running ssh, srun or mpirun, whose work is to start agents elsewhere. What it says
-// is for the user, and its last words explain why it failed.
+// RemoteShell: a running ssh, srun or mpirun that starts agents on other hosts. Its output is for
+// the user, and its last line explains a failure.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace stretto::launch {
 
-/// Thread: loop. With its end, its process group is killed.
+/// Thread: loop. The destructor kills its process group.
 class RemoteShell {
  public:
   using OnLine = std::function<void(std::string_view line)>;
@@ -24,16 +24,16 @@ class RemoteShell {
   RemoteShell(const RemoteShell&) = delete;
   RemoteShell& operator=(const RemoteShell&) = delete;
 
-  /// `carries`: its stdin and stdout are an agent's, and for who started it; else its stdout is
-  /// lines as its stderr is, and its stdin is empty.
+  /// `carries`: its stdin and stdout belong to an agent, and the caller takes them; else stdout has
+  /// lines as stderr has, and stdin is empty.
   Status start(const Command& command, const SignalState& signals, bool carries);
-  /// Once, of one that carries.
+  /// Once each, and only after start() with `carries`.
   Descriptor take_input() { return std::move(child_.input); }
   Descriptor take_output() { return std::move(child_.output); }
   pid_t process_id() const { return child_.process_id; }
   bool running() const { return child_.handle.is_open() && !exit_; }
   const std::optional<Exit>& exit() const { return exit_; }
-  /// The last line that it said; empty: none.
+  /// Its last line of output; empty: none.
   const std::string& last_words() const { return last_words_; }
   void terminate() const;
 

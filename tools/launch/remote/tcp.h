@@ -19,24 +19,24 @@ struct OpenPort {
   std::uint16_t port = 0;
 };
 
-/// Listens at a port of an address in digits; 0: a free one. Errors: Network.
+/// Listens at a port of a numeric address; 0: a free port. Errors: Network.
 Result<OpenPort> open_port(std::string_view host, std::uint16_t port);
 /// The same at all addresses of this host, of IPv6 too where the kernel has it.
 Result<OpenPort> open_port_to_all(std::uint16_t port);
 
-/// A connection without blocking, with keep-alive, made within `patience`. Blocks its thread.
+/// A non-blocking connection with keep-alive, established within `patience`. Blocks its thread.
 /// Errors: InvalidArgument for a host without an address, Network.
 Result<Descriptor> connect_to(const HostPort& address, Duration patience, const Clock& clock);
 
-/// Connects to each "host:port", one after another, within `patience` each. The cause by address;
-/// "" where the connection was made.
+/// Connects to each "host:port", one after another, within `patience` each. Returns the cause by
+/// address; "": connected.
 std::vector<std::string> try_to_reach(const std::vector<std::string>& addresses, Duration patience,
                                       const Clock& clock);
 
-/// A host that is switched off is noticed within about a minute.
+/// Enables keep-alive, which detects a switched-off host within about a minute.
 void keep_alive(int descriptor);
 
-/// What errno says of a call.
+/// The error of a failed call, from errno.
 Status socket_error(std::string_view what);
 
 }  // namespace stretto::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words for ends, and the way back from an error line to what it says.
+// Describes exits, and parses error lines.
 #include "tools/launch/supervision/evidence.h"
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ Code code_named(std::string_view name) {
   return Code::kOk;
 }
 
-// Takes what is before `end` off the front of `text`; nothing if `end` is not there.
+// Removes and returns the text before `end`; none if `end` is missing.
 std::optional<std::string_view> take_until(std::string_view& text, std::string_view end) {
   const std::size_t found = text.find(end);
   if (found == std::string_view::npos) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<std::string_view> take_until(std::string_view& text, std::string_v
   return taken;
 }
 
-// As the last line of a traceback: "stretto.errors.CODE: CAUSE (peer: PEER)", if a peer is named.
+// The last line of a traceback: "stretto.errors.CODE: CAUSE (peer: PEER)", if it names a peer.
 std::optional<ErrorLine> statement_of_python(std::string_view line) {
   constexpr std::string_view kBegin = "stretto.errors.";
   constexpr std::string_view kPeer = " (peer: ";
@@ -51,7 +51,7 @@ std::optional<ErrorLine> statement_of_python(std::string_view line) {
   return ErrorLine{code_named(*code), std::string(who), std::string(line.substr(0, peer))};
 }
 
-// A program may fail before it has joined, and has a name of its own until then.
+// A program may fail before it has joined, and has its own name until then.
 bool speaks_for(const JobMember& speaker, std::string_view role, std::string_view rank) {
   const bool joined = role == name_of(speaker.role);
   const bool other =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers n + 2 S and n + 3 S, of S places.
+// An external server of rank n has the id n + 2 S or n + 3 S, with S server ranks.
 #include "tools/launch/supervision/external_servers.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@ std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places
                                         const JobEvidence& evidence) {
   const JobMember lost = evidence.members.at(member).member;
   if (!is_guest_server(lost, places)) return std::nullopt;
-  std::optional<std::size_t> found;  // Rather one whose last start has not failed.
+  std::optional<std::size_t> found;  // Prefers a server whose last start did not fail.
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
     const JobMember& one = evidence.members[other].member;
     const bool is_of_it = one.role == Role::kServer && one.rank % places == lost.rank % places;
-    // One that runs may be the only one that has the place.
+    // A running server may be the only one of its rank.
     if (!is_of_it || is_guest_server(one, places) || evidence.is_alive(other)) continue;
     if (!found || !evidence.members[*found].lost.ok()) found = other;
   }

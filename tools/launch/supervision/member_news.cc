@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// News of single members, and what the supervisor's evidence makes of them.
+// Applies reports about single members to the supervisor's evidence.
 #include "tools/launch/supervision/member_news.h"
 
 #include <fmt/core.h>
@@ -108,11 +108,11 @@ Reaction watch_again(Supervisor& supervisor, const std::vector<std::size_t>& mem
 
 Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
   const bool all_run = std::ranges::none_of(evidence.members, [](const MemberRecord& witness) {
-    // The job has gone on without a forgiven member, and with one on a silent host.
+    // The job continues without a forgiven member, and with a member on a silent host.
     const bool missing = !witness.forgiven && !witness.unwatched;
     const bool ended = witness.life == MemberRecord::Life::kEnded && missing;
     const bool runs = witness.life == MemberRecord::Life::kAlive;
-    // Whom the scheduler misses may be gone with its host.
+    // A member that the scheduler misses may have failed with its host.
     const bool missed = runs && (witness.awaited || witness.told || witness.forgiven);
     return ended || missed;
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may begin again, where, and from what.
+// Decides whether the job restarts, on which hosts, and from which checkpoint.
 #include "tools/launch/supervision/restart_policy.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Those that the plan names; where others place processes they stay where they are put.
+// Removes and returns the lost hosts that the plan names; other starters choose hosts themselves.
 std::vector<std::string> leave_out(const std::vector<std::string>& lost, Plan& plan) {
   std::set<std::string> left_out;
   const auto is_lost = [&](const HostSlots& host) {
@@ -41,7 +41,7 @@ Next over(std::string_view why) {
   return next;
 }
 
-// What the folder holds is not what it must hold: another attempt would find the same.
+// The checkpoint folder is malformed: another attempt would fail the same way.
 bool refuses_to_begin(const AttemptOutcome& outcome) {
   const Verdict& verdict = outcome.verdict;
   return !outcome.gathered && verdict.who && verdict.who->role == Role::kScheduler &&
@@ -67,7 +67,7 @@ Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
   ++next.failures;
   next.ran += outcome.ran;
   if (outcome.saved) next.made = outcome.saved->number;
-  if (outcome.has_made()) {  // "no", or another one, was said of where it first began.
+  if (outcome.has_made()) {  // "no", or another one, applied to the first start.
     next.resume = "auto";
     std::erase_if(next.added_environment,
                   [](const auto& variable) { return variable.first == "STRETTO_RESUME"; });

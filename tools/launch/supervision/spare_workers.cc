@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which spare is started next, and which of them has no place.
+// Which spare starts next, and which replacement has no free slot.
 #include "tools/launch/supervision/spare_workers.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ bool is_free_spare(const MemberRecord& witness) {
   return is_worker && is_unborn && !witness.spent && witness.lost.ok();
 }
 
-// It is in the job, or may still join: no other worker can have its place.
+// The member is in the job, or may still join: no other worker can have its slot.
 bool has_place(const JobEvidence& evidence, std::size_t member) {
   const MemberRecord& witness = evidence.members[member];
   const bool runs = evidence.is_alive(member) || witness.unwatched;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spare workers of an elastic job: each is a restart that the launcher may still make. Pure.
+// Spare workers of an elastic job: each is a restart that remains for the launcher. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 
 namespace stretto::launch {
 
-/// The spare that is started for the next worker that is lost; none: no restart is left.
+/// The spare for the next lost worker; none: no restart is left.
 std::optional<std::size_t> spare_worker(const JobEvidence& evidence);
 
-/// `member` has ended before all workers had joined, and is run again, as GoingOn::take_returns()
-/// has it; that uses a restart. The note for the user; empty: no restart is left, and the end
+/// Restarts `member`, which has ended before all workers had joined, as GoingOn::take_returns()
+/// does; that uses a restart. Returns the note for the user; empty: no restart is left, and the end
 /// counts.
 std::string run_again_before_all_joined(JobEvidence& evidence, std::size_t member);
 
-/// Workers that are in leave no place for this replacement, which has not joined: it ends, and may
-/// be started for another worker. The replacement of `returned` comes first. None: all have places.
+/// A replacement that has not joined and for which no slot is free: it ends, and may start for
+/// another worker. The replacement of `returned` comes first. None: all have slots.
 std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
                                          std::optional<std::size_t> returned);
 
-/// The first worker that was lost while no spare was free, if its place is free: the caller starts
-/// a spare for it, as each loss is taken once. None: no such worker.
+/// The first worker that was lost while no spare was free, if its slot is free. Each loss is
+/// returned once, and the caller starts a spare for it. None: no such worker.
 std::optional<std::size_t> take_unreplaced(JobEvidence& evidence);
 
-/// Members that were run for others, but for servers that move.
+/// The number of members that replaced others, except migrated servers.
 std::uint32_t replaced_in(const JobEvidence& evidence);
 
 }  // namespace stretto::launch

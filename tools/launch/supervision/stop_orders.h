@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which members of a job that ends get which signal, and what the user reads of it. Pure.
+// Which members of an ending job get which signal, and the notes for the user. Pure.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace stretto::launch {
 
-/// The lifecycle has come from the phase `before` to stopping, or to leaving: orders to end.
-/// `reason`: text for the user, which begins with a comma; may be empty.
+/// Orders members to end, after the lifecycle has changed from the phase `before` to stopping or
+/// leaving. `reason`: text for the user, which begins with a comma; may be empty.
 void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
                 std::string_view reason, Reaction& reaction);
 
-/// In the phase leaving: servers and scheduler that fail since a worker was not able to leave in
-/// order, which has ended `now`, are excused as if the launcher had told them to end.
+/// In the phase leaving: a worker that has ended `now` could not leave gracefully. Excuses servers
+/// and scheduler that fail for that, as if the launcher had ended them.
 void excuse_followers(JobEvidence& evidence, Time now);
 
-/// Why members that did not end by themselves are sent a signal: `reason` of order_stop().
+/// Why members that did not end themselves get a signal: `reason` of order_stop().
 std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, bool gathered);
 
-/// The job has failed: orders for replacements that cannot hear of it.
+/// Orders for replacements that cannot learn that the job has failed.
 void stop_latecomers(JobEvidence& evidence, Reaction& reaction);
 
 }  // namespace stretto::launch

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""byteps.torch on Stretto: `import byteps.torch as bps`, and the script stays as it is.
+"""byteps.torch on Stretto: `import byteps.torch as bps`, and the script stays unchanged.
 
-What differs from BytePS: sums are right whatever the workers' speed, a worker that dies ends the
-others with an error within seconds, and the optional arguments that its users asked for are
-there. See stretto.torch for more.
+Differences from BytePS: sums are right at any speed of the workers, a failed worker ends its peers
+with an error within seconds, and the optional arguments exist that BytePS's users asked for. See
+stretto.torch for more.
 """
 
 import collections
@@ -28,7 +28,7 @@ from stretto.torch.core import compression as _compression
 
 try:
     import cloudpickle
-except ImportError:  # Nothing here needs it; scripts may.
+except ImportError:  # This package does not need it; scripts may.
     cloudpickle = None
 
 __all__ = [
@@ -40,8 +40,8 @@ __all__ = [
 
 
 def broadcast_parameters(params, root_rank, prefix="Parameter."):
-    """Makes a state_dict(), or a list of tensors or (name, tensor), what it is at the worker
-    `root_rank`. ValueError for anything else."""
+    """Sets a state_dict(), or a list of tensors or (name, tensor), to the values of worker
+    `root_rank`. Raises ValueError for any other type."""
     if not isinstance(params, (dict, list)):
         raise ValueError(f"invalid params of type: {type(params)}")
     _st.broadcast_parameters(params, root_rank, prefix)
@@ -51,12 +51,12 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
                          backward_passes_per_step=1, staleness=0, pipesgd_warmup_iter=0,
                          model=None, compression_params=None, pre_scale_factor=1,
                          post_scale_factor=1):
-    """Wraps an optimizer so that all workers train one model, by the means of their gradients.
+    """Wraps an optimizer so that all workers train one model on the mean of their gradients.
 
-    staleness, pipesgd_warmup_iter  1: each step applies the mean gradients of the step before, and
-                                    so waits for nothing, but for the first pipesgd_warmup_iter
-    model                           kept for what people pass
-    compression_params              {"fp16": True} as Compression.fp16, or a codec: compressor, k,
+    staleness, pipesgd_warmup_iter  1: each step applies the mean gradients of the previous step
+                                    without waiting, except the first pipesgd_warmup_iter steps
+    model                           accepted for compatibility, and ignored
+    compression_params              {"fp16": True} for Compression.fp16, or a codec: compressor, k,
                                     scaling, ef, momentum, mu, seed, partition, normalize
     pre_scale_factor, post_scale_factor  only 1
     With BYTEPS_ENABLE_ASYNC=1 every worker trains at its own pace, on parameters at the servers.

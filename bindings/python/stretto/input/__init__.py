@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading training data: many reads at a time, each sample once an epoch over all workers.
+"""Reads training data: many reads at a time, each sample once an epoch over all workers.
 
     from stretto.input import Reader
 

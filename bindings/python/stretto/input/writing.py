@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing record files, for those who have none yet."""
+"""Writes record files that the Reader can read."""
 
 import io
 import os
@@ -14,19 +14,19 @@ _KEY = "__key__"
 
 
 def write_tfrecord(path: _Path, payloads: Iterable[bytes]) -> None:
-    """A TFRecord file of these payloads."""
+    """Writes a TFRecord file of these payloads."""
     with open(path, "wb") as file:
         for payload in payloads:
             file.write(_core.tfrecord(bytes(payload)))
 
 
 def write_tar(path: _Path, samples: Iterable[_Sample]) -> None:
-    """A WebDataset shard. A sample is its name, and its files' bytes by their extension; or, as the
-    Reader yields it, one mapping that has the name under "__key__".
+    """Writes a WebDataset shard. A sample is its name, and its files' bytes by their extension; or,
+    as the Reader yields it, one mapping with the name under "__key__".
 
-    InvalidArgument for a name by which the sample would not come back as it is: one with a dot
-    behind its last slash, or with nothing there, or that of the sample before it; for extensions
-    that are equal in lower case; and for a sample without files.
+    Raises InvalidArgument for a sample without files, and for extensions that are equal in lower
+    case. The same holds for a name that would be read back differently: with a dot or nothing
+    behind its last slash, or equal to the name of the previous sample.
     """
     with tarfile.open(path, "w") as shard:
         last = None

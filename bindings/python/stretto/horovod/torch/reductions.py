@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Horovod's users pass beside tensors: reductions and factors; and what of it there is none
-here, with its reason.
+"""Arguments of Horovod's calls beside tensors: reductions and factors. Errors name unsupported
+values with the reason.
 """
 
 import enum
@@ -13,7 +13,7 @@ from stretto import errors
 
 
 class ReduceOp(enum.IntEnum):
-    """What is made of all workers' tensors."""
+    """The reduction of all workers' tensors."""
 
     Average = 0
     Sum = 1
@@ -35,7 +35,7 @@ _ADASUM = ("Adasum combines gradients of two workers at a time, by the angle bet
 
 
 def chosen(op, average):
-    """The reduction that is meant by `op` or by Horovod's older `average`; ValueError for both,
+    """The reduction that `op` or Horovod's older `average` selects. Raises ValueError for both,
     Unsupported for Adasum."""
     if op is not None and average is not None:
         raise ValueError("The op parameter supersedes average. Please provide only one of them.")
@@ -55,21 +55,21 @@ GRADIENTS = "gradients flow through means and sums only; detach() the tensor fir
 
 
 def check_linear(op, operation, limit=GRADIENTS):
-    """Unsupported, because of that limit, unless it is a mean or a sum."""
+    """Raises Unsupported, with `limit` as the reason, unless `op` is a mean or a sum."""
     if op not in (Average, Sum):
         raise errors.Unsupported(f"this is a {op.name}, and {limit}", operation=operation)
 
 
 def check_factors(prescale, postscale):
-    """TypeError unless these are numbers to multiply by."""
+    """Raises TypeError unless both factors are numbers."""
     for name, factor in (("prescale_factor", prescale), ("postscale_factor", postscale)):
         if not isinstance(factor, (numbers.Real, torch.Tensor)):
             raise TypeError(f"{name} is {factor!r}, wanted a number")
 
 
 def scaled(tensor, factor):
-    """The tensor times the factor, in its own type: whole numbers are multiplied in 64 bits and
-    rounded towards zero, 16-bit ones of the CPU multiplied in 32. The tensor itself for 1."""
+    """The tensor times the factor in the tensor's type; for factor 1 the tensor itself. Integers
+    are multiplied in 64 bits and rounded towards zero, 16-bit floats in 32 bits."""
     if factor == 1:
         return tensor
     if not tensor.is_floating_point():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod's alltoall and reducescatter. Gradients flow through those that wait, and are what
-Horovod makes of them; see functional.py.
+"""Horovod's alltoall and reducescatter. Gradients flow through the blocking calls, and are the same
+as Horovod's; see functional.py.
 """
 
 import torch
@@ -20,7 +20,7 @@ _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def _numbers_in(splits):
-    # Horovod takes a tensor of them, or a list.
+    # Horovod takes splits as a tensor or a list.
     if splits is None:
         return None
     if isinstance(splits, torch.Tensor):
@@ -37,18 +37,18 @@ def _alltoall_work(tensor, splits, name, process_set):
 
 
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
-    """Begins alltoall(); returns a handle for poll() and synchronize(), which gives a pair: the
-    tensor, and how many rows of it are of each worker."""
+    """Starts alltoall(); returns a handle for poll() and synchronize(), which returns a pair: the
+    tensor, and its number of rows from each worker."""
     work = _alltoall_work(tensor, splits, name, process_set)
     return handles.begin(process_set, "alltoall", name, work)
 
 
 class _Alltoall(torch.autograd.Function):
-    """Gradients go back to where their rows came from."""
+    """Each gradient returns to the worker that sent its rows."""
 
     @staticmethod
     def forward(ctx, tensor, splits, name, process_set):
-        """The tensor, and how many rows of it are of each worker."""
+        """The tensor, and its number of rows from each worker."""
         work = _alltoall_work(tensor, splits, name, process_set)
         found, received = handles.run(process_set, "alltoall", name, work)
         ctx.how = name, process_set, received, tensor.shape[0]
@@ -65,11 +65,10 @@ class _Alltoall(torch.autograd.Function):
 
 
 def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
-    """Gives each worker some rows of the tensor, by rank: as many as `splits` says for each, which
-    may be none, or without it the same number. Returns the rows that the others have for this one,
-    one after the other; with `splits` also how many are of each, as a tensor of int32. Raises
-    Mismatch, at all workers, if types or other dimensions differ, InvalidArgument for more rows
-    than there are."""
+    """Sends each worker some rows of the tensor, by rank. `splits` gives the number for each, which
+    may be 0; without it the numbers are equal. Returns the rows from all workers, concatenated by
+    rank; with `splits` also their numbers, as a tensor of int32. Raises Mismatch at all workers if
+    types or other dimensions differ, InvalidArgument if `splits` exceed the rows."""
     found, received = _Alltoall.apply(tensor, splits, name, process_set)
     return found if splits is None else (found, received)
 
@@ -84,7 +83,7 @@ def _scatter_work(kind, tensors, name, op, factors, process_set):
 
 def reducescatter_async(tensor, name=None, op=Average, process_set=global_process_set,
                         prescale_factor=1.0, postscale_factor=1.0):
-    """Begins reducescatter(); returns a handle for poll() and synchronize()."""
+    """Starts reducescatter(); returns a handle for poll() and synchronize()."""
     work = _scatter_work("reducescatter", [tensor], name, op, (prescale_factor, postscale_factor),
                          process_set)
     return handles.begin(process_set, "reducescatter", name, handles.first_of(work))
@@ -92,15 +91,15 @@ def reducescatter_async(tensor, name=None, op=Average, process_set=global_proces
 
 def grouped_reducescatter_async(tensors, name=None, op=Average, process_set=global_process_set,
                                 prescale_factor=1.0, postscale_factor=1.0):
-    """As reducescatter_async, of a list of tensors: the handle gives a list."""
+    """Like reducescatter_async, for a list of tensors: the handle gives a list."""
     work = _scatter_work("grouped_reducescatter", list(tensors), name, op,
                          (prescale_factor, postscale_factor), process_set)
     return handles.begin(process_set, "grouped_reducescatter", name, work)
 
 
 class _Reducescatter(torch.autograd.Function):
-    """Sums and means. The gradient of each is all workers' gradients of its rows, times factors,
-    and of a sum times the number of workers, as it is in Horovod."""
+    """Sums and means. The gradient of a tensor is all workers' gradients of its rows, times the
+    factors; the gradient of a sum is also multiplied by the number of workers, as in Horovod."""
 
     @staticmethod
     def forward(ctx, kind, name, op, factors, process_set, *tensors):
@@ -129,10 +128,10 @@ def _reducescattered(kind, tensors, name, compression, op, factors, process_set)
 
 def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
                   process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
-    """This worker's rows of the mean, or by `op` Sum, Min, Max or Product, of the tensor over all
-    workers: as many as the others', and of those that are left the first workers get one each.
-    Factors as in allreduce(). Raises Mismatch, at all workers, if they differ in op, type or
-    shape, InvalidArgument for a tensor without dimensions."""
+    """This worker's rows of the mean of the tensor over all workers, or of `op` Sum, Min, Max or
+    Product. Workers get equal numbers of rows, and the first workers one more each from the
+    remainder. Factors as in allreduce(). Raises Mismatch at all workers if op, type or shape
+    differ, InvalidArgument for a tensor without dimensions."""
     return _reducescattered("reducescatter", [tensor], name, compression, op,
                             (prescale_factor, postscale_factor), process_set)[0]
 
@@ -140,7 +139,7 @@ def reducescatter(tensor, name=None, compression=Compression.none, op=Average,
 def grouped_reducescatter(tensors, name=None, compression=Compression.none, op=Average,
                           process_set=global_process_set, prescale_factor=1.0,
                           postscale_factor=1.0):
-    """As reducescatter, of a list of tensors; returns a list."""
+    """Like reducescatter, for a list of tensors; returns a list."""
     tensors = list(tensors)
     if not tensors:
         return []

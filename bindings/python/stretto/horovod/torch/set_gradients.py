@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradients of a process set: what GradientExchange does, by calls of the set's group in the
-place of tensors that all workers share.
+"""GradientExchange for a process set: it calls the set's group instead of exchanging tensors that
+all workers declare.
 """
 
 from stretto import done
@@ -15,7 +15,7 @@ _NO_FACTORS = (1.0, 1.0)
 
 
 class _OnLane:
-    """A ticket of what was put on a lane."""
+    """The ticket of an operation in an operation queue."""
 
     def __init__(self, pending):
         self._pending = pending
@@ -27,7 +27,7 @@ class _OnLane:
 
 
 class SetGradients(gradients.GradientExchange):
-    """Of a worker that is not in the set gradients stay what they are. Thread: one at a time."""
+    """The gradients of a worker outside the set stay unchanged. Thread: one at a time."""
 
     def __init__(self, process_set, op, *arguments, **options):
         self._process_set = process_set
@@ -46,7 +46,7 @@ class SetGradients(gradients.GradientExchange):
             group.begin(ask, None, lambda core, everybody: None)))
 
     def begin_sum(self, tensor, name, mean=False):
-        """The same, over the set."""
+        """Starts a sum or mean over the set."""
         if self._is_alone():
             return exchange.Handle(done.Done(), tensor)
         return self._reduced(tensor, name, Average if mean else Sum)

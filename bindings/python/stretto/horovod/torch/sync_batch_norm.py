@@ -13,9 +13,9 @@ _NAME = "sync_batch_norm"
 
 @unfinished.whole("SyncBatchNorm", always=True)
 def _statistics(values):
-    """Rows, means and variances, by channel, over all workers: first the means and then what
-    differs from them, as squares of large numbers would lose the difference. Gradients flow through
-    both, so that each worker's are those of the sum of all losses."""
+    """Rows, means and variances, by channel, over all workers. Variances come from the differences
+    to the means, because squares of large numbers would lose precision. Gradients flow through
+    both, so each worker gets the gradients of the sum of all losses."""
     dims = [dim for dim in range(values.dim()) if dim != 1]
     rows = values.new_tensor([values.numel() // values.size(1)])
     sums = allreduce(torch.cat([rows, values.sum(dims)]), op=Sum, name=f"{_NAME}.sums")
@@ -30,8 +30,8 @@ def _by_channel(numbers, values):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """torch.nn.BatchNorm1d, 2d or 3d, whose batch is that of all workers while it trains. Every
-    worker's forward and backward exchange, so all must call it as often. On CPUs too."""
+    """torch.nn.BatchNorm1d, 2d or 3d, over the batches of all workers in training. forward and
+    backward exchange, so all workers must call them equally often. CPUs are supported too."""
 
     def _check_input_dim(self, input):  # pylint: disable=redefined-builtin
         if input.dim() < 2:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""reduce_scatter and alltoall as functions that gradients flow through, and what is made of
-push_pull and allgather. backward() is made of such functions, so that gradients of any order flow;
-it exchanges again, so either every worker calls it or none.
+"""Differentiable reduce_scatter and alltoall, and functions built on push_pull and allgather.
+backward() consists of such functions, so that gradients of any order flow; it exchanges again, so
+either every worker calls it or none.
 """
 
 from typing import Any, List, Optional, Sequence, Tuple, Union
@@ -30,8 +30,8 @@ def _group_or_all(group):
 
 
 class _ReduceScatter(torch.autograd.Function):
-    """The gradient of each contribution is that of the rows, at whichever worker they are; of a
-    mean, divided."""
+    """The gradient of each contribution is the gradient of all rows, gathered from the workers, and
+    divided for a mean."""
 
     @staticmethod
     def forward(ctx, tensor, name, average, group):
@@ -53,8 +53,8 @@ class _ReduceScatter(torch.autograd.Function):
 
 
 class _GatherRows(torch.autograd.Function):
-    """The rows of all members, as reduce_scatter cuts them. The gradient of each member's is the
-    sum of all members' gradients of it."""
+    """The rows of all members, as reduce_scatter divides them. The gradient of a member's rows is
+    the sum of all members' gradients of them."""
 
     @staticmethod
     def forward(ctx, tensor, name, group):
@@ -75,22 +75,22 @@ class _GatherRows(torch.autograd.Function):
 @unfinished.whole("reduce_scatter", always=True)
 def reduce_scatter(tensor: torch.Tensor, name: Optional[str] = None, average: bool = True,
                    group: Optional[groups.Group] = None) -> torch.Tensor:
-    """This worker's rows of the mean of `tensor` over all workers, or those of the group, or
-    without `average` of the sum: rows // size of them, and of those that are left the first
-    workers get one each. Means of whole numbers are rounded towards zero. Raises Mismatch, at all
-    of them, if types or shapes differ, InvalidArgument for a tensor without dimensions, and
-    Unsupported in elastic jobs. Workers call it in the same order for one name, or without."""
+    """This worker's rows of the mean of `tensor` over all workers or the group, or of the sum
+    without `average`. Each worker gets rows // size rows, and the first workers one more each from
+    the remainder. Means of integers are rounded towards zero. Raises Mismatch at all of them if
+    types or shapes differ, InvalidArgument for a tensor without dimensions, Unsupported in elastic
+    jobs. Workers call it in the same order for one name, or without a name."""
     wire.check(tensor)
     collectives.check_rows(tensor, "reduce_scatter")
     return _ReduceScatter.apply(tensor, name, average, _group_or_all(group))
 
 
 class _AllToAll(torch.autograd.Function):
-    """Gradients go back to where their rows came from."""
+    """Each gradient returns to the worker that sent its rows."""
 
     @staticmethod
     def forward(ctx, tensor, splits, name, group):
-        """The rows that came, and how many are of each worker."""
+        """The received rows, and their number from each worker."""
         ask = _ask("alltoall", name)
         found, rows = collectives.begin_all_to_all(group, ask, tensor, splits).wait()
         ctx.how = name, group, rows, tensor.shape[0]
@@ -112,10 +112,10 @@ class _AllToAll(torch.autograd.Function):
 def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
              name: Optional[str] = None, group: Optional[groups.Group] = None
              ) -> Union[torch.Tensor, Tuple[torch.Tensor, List[int]]]:
-    """Gives each worker, or each of the group, some rows of the tensor: as many as `splits` says
-    for each, by rank, which may be none, or without it the same number. Returns the rows that the
-    others have for this one, one after the other; with `splits` also how many are of each. Errors
-    are those of reduce_scatter, but tensors may differ in rows."""
+    """Sends each worker, or each of the group, some rows of the tensor, by rank. `splits` gives the
+    number for each, which may be 0; without it the numbers are equal. Returns the received rows,
+    concatenated by rank; with `splits` also their number from each worker. Errors are the same as
+    in reduce_scatter, but tensors may differ in rows."""
     wire.check(tensor)
     counts = None if splits is None else collectives.whole_numbers(splits)
     found, received = _AllToAll.apply(tensor, counts, name, _group_or_all(group))
@@ -125,9 +125,9 @@ def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
 @unfinished.whole("allgather_object", always=True)
 def allgather_object(obj: Any, name: Optional[str] = None,
                      group: Optional[groups.Group] = None) -> List[Any]:
-    """The list of all workers' objects, or of those of the group, by rank. See
-    stretto.torch.core.objects for what can travel: nothing is unpickled. In an elastic job there is
-    none of a worker that was lost."""
+    """The list of all workers' objects, or of the group's, by rank. See stretto.torch.core.objects
+    for the types that can travel: nothing is unpickled. In an elastic job the objects of failed
+    workers are missing."""
     if group is not None:
         return collectives.gather_objects(_group_or_all(group), _ask("allgather_object", name), obj)
     return collectives.objects_by(
@@ -136,7 +136,7 @@ def allgather_object(obj: Any, name: Optional[str] = None,
 
 
 class _GroupedPushPull(torch.autograd.Function):
-    """Sums or means. Their gradients are sums or means of all workers'."""
+    """Sums or means. Their gradients are sums or means of all workers' gradients."""
 
     @staticmethod
     def forward(ctx, how, *tensors):
@@ -165,8 +165,8 @@ def _begun_together(tensors, name, average, priority, way):
 @unfinished.whole("grouped_push_pull")
 def grouped_push_pull(tensors: Sequence[torch.Tensor], name: str, average: bool = True,
                       priority: int = 0, exchange: Exchange = None) -> List[torch.Tensor]:
-    """push_pull of some tensors, of any types and shapes, all in flight at a time: a list of new
-    ones. Gradients flow through it."""
+    """push_pull of several tensors of any types and shapes, all in flight at a time; returns a list
+    of new tensors. Gradients flow through it."""
     tensors = list(tensors)
     for tensor in tensors:
         wire.check(tensor)
@@ -175,8 +175,8 @@ def grouped_push_pull(tensors: Sequence[torch.Tensor], name: str, average: bool 
 
 @unfinished.whole("join")
 def join() -> int:
-    """For data that is not of the same length everywhere: waits until every worker has called it,
-    and returns the rank of the last. Until then this one takes part in the others' sums and means,
-    and so in the steps of their optimizers, with nothing; what else they call is a Mismatch for
-    them. Of jobs with servers only."""
+    """For data of different length at the workers: waits until every worker has called it, and
+    returns the rank of the last. Until then this worker contributes empty to its peers' sums and
+    means, and so to the steps of their optimizers; their other calls raise Mismatch. Only for jobs
+    with servers."""
     return session.current().sit_out()

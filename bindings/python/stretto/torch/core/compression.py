@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a gradient is turned into before it travels."""
+"""Compression of gradients before they travel."""
 
 import torch
 
@@ -7,21 +7,21 @@ from stretto import _core, environment, errors
 
 
 class Compressor:
-    """What a compression does: two static methods."""
+    """The interface of a compression: two static methods."""
 
     @staticmethod
     def compress(tensor):
-        """(what travels, what decompress() needs to know)."""
+        """(tensor that travels, context for decompress())."""
         raise NotImplementedError
 
     @staticmethod
     def decompress(tensor, ctx):
-        """What was compressed, after the exchange."""
+        """The decompressed tensor, after the exchange."""
         raise NotImplementedError
 
 
 class NoneCompressor(Compressor):
-    """As it is."""
+    """Leaves tensors unchanged."""
 
     @staticmethod
     def compress(tensor):
@@ -36,7 +36,7 @@ class NoneCompressor(Compressor):
 
 
 class FP16Compressor(Compressor):
-    """Floating-point tensors travel, and are added up, as 16-bit ones."""
+    """Floating-point tensors travel, and are summed, as float16."""
 
     @staticmethod
     def compress(tensor):
@@ -46,29 +46,29 @@ class FP16Compressor(Compressor):
 
     @staticmethod
     def decompress(tensor, ctx):
-        """A copy of the first type."""
+        """A copy of the original type."""
         return tensor.to(ctx) if ctx.is_floating_point else tensor
 
 
 class Compression:
-    """The compressions that there are."""
+    """The available compressions."""
 
     none = NoneCompressor
     fp16 = FP16Compressor
 
 
 class CodecCompressor(NoneCompressor):
-    """Gradients travel through one of Stretto's codecs, which workers and servers both know: what
-    the text says, as in "topk,k=0.01,ef=vanilla". Tensors below BYTEPS_MIN_COMPRESS_BYTES (64 KiB)
-    and those that are not float32 travel as they are. Here nothing is done to them: it is done on
-    their way."""
+    """Gradients travel through the codec of Stretto that the text names, as in
+    "topk,k=0.01,ef=vanilla". Tensors below BYTEPS_MIN_COMPRESS_BYTES (64 KiB) and tensors that are
+    not float32 travel unencoded. Worker and servers encode during the exchange; this class changes
+    no tensor."""
 
     def __init__(self, text):
         self.codec = _core.codec(text)
         self.min_bytes = _min_bytes()
 
     def codec_for(self, bytes_):
-        """What a tensor of this size is declared with."""
+        """The codec for the declaration of a tensor of this size."""
         return self.codec if bytes_ >= self.min_bytes else "none"
 
 
@@ -78,14 +78,14 @@ def _min_bytes():
 
 
 def coded_from(compression):
-    """How many bytes a tensor has at least that travels through a codec; None: no tensor does."""
+    """The least size in bytes of a tensor that travels through a codec; None: no tensor does."""
     if isinstance(compression, CodecCompressor):
         return compression.min_bytes
     return _min_bytes() if environment.text("STRETTO_CODEC") else None
 
 
 def facts_of(compression):
-    """What all workers must say alike of how gradients travel, as texts by text."""
+    """The facts about compression on which all workers must agree, as texts by text."""
     if isinstance(compression, CodecCompressor):
         return {"compression": f"{compression.codec} from {compression.min_bytes} bytes"}
     name = getattr(compression, "__name__", type(compression).__name__)
@@ -96,14 +96,14 @@ def facts_of(compression):
 
 
 def codec_of(compression, tensor):
-    """The codec that a tensor is declared with; None: what STRETTO_CODEC says for its name."""
+    """The codec for the declaration of a tensor; None: the codec of STRETTO_CODEC for its name."""
     if not isinstance(compression, CodecCompressor):
         return None
     return compression.codec_for(tensor.numel() * tensor.element_size())
 
 
 def text_of(params):
-    """BytePS's keys and values as one text; ValueError for what cannot be written so."""
+    """BytePS's keys and values as one text. Raises ValueError for values that have no such form."""
     pieces = []
     for key, value in params.items():
         text = str(value)

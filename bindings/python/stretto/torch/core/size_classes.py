@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of any size as pieces of few sizes, so that few declared tensors serve for all of them:
-servers keep the last value of each tensor that was ever declared. Each piece has a power of two of
-elements. Only the last one may have room for more than there is, and so is a copy; the others are
-the tensor's own memory. The room is at most 1/16 of a tensor of more than 32 KiB.
+"""Cuts tensors of any size into pieces of few sizes, so that few declared tensors suffice: servers
+keep the last value of each tensor that was ever declared. Each piece has a power of two of
+elements. Only the last piece may have padding, and is a copy then; other pieces are the tensor's
+own memory. Padding is at most 1/16 of a tensor of more than 32 KiB.
 """
 
 import torch
@@ -11,14 +11,14 @@ from stretto import environment
 from stretto.torch.core import ways, wire
 
 _SMALL_BYTES = 32 * 1024  # Up to here a tensor travels as one piece.
-_BITS = 5  # Of a larger tensor's size: as many whole pieces at most.
+_BITS = 5  # Leading bits of a larger tensor's size: at most _BITS whole pieces.
 
 _FLOATING = ("f16", "bf16", "f32", "f64")
 
 
 def pieces_of(elements, item_bytes):
-    """(label, size) of the pieces, in order, that this many elements travel in. Labels differ, and
-    equal labels mean equal sizes. Both count from 1."""
+    """(label, size) of the pieces, in order, for this number of elements. Labels within a tensor
+    differ, and equal labels mean equal sizes. Both count from 1."""
     if elements * item_bytes <= _SMALL_BYTES:
         return [_labelled(1 << (elements - 1).bit_length())]
     step = 1 << (elements.bit_length() - _BITS)
@@ -32,9 +32,9 @@ def _labelled(size):
 
 
 def serve(now, way, kind, codec):
-    """Whether an exchange of elements of that kind by that way and codec may be cut into pieces.
-    Among workers the order of a sum depends on its size, and nothing of it is kept. A codec, and a
-    look for NaN, are for a whole tensor."""
+    """Whether an exchange of elements of that kind by that backend and codec may be cut into
+    pieces. Among workers the order of a sum depends on its size, and no value is kept. A codec or a
+    check for NaN needs the whole tensor."""
     encoded = kind == "f32" and now.may_encode(codec)
     looks = kind in _FLOATING and environment.text("STRETTO_NONFINITE", default="pass") != "pass"
     return (way or now.place.usual_way) == ways.EXCHANGES[0] and not encoded and not looks
@@ -44,16 +44,16 @@ class Cut:
     """A tensor's memory for an exchange. Thread: one at a time.
 
     source, target  contiguous tensors of the CPU, of equal size and type; they may be the same
-    names           of the declared tensors, with their sizes in elements; the last one may be
-                    larger than what is left for it
+    names           of the declared tensors, with their sizes in elements; the last may be
+                    larger than the rest of the tensor
     """
 
     def __init__(self, source, target, names):
         self._names = names
         self._source = source
         self._target = target
-        self._begin = sum(size for _, size in names[:-1])  # Of the last piece.
-        self._last = None  # Its copy, if it has more room than there is left.
+        self._begin = sum(size for _, size in names[:-1])  # Start of the last piece.
+        self._last = None  # Copy of the last piece, if it has padding.
         left = source.numel() - self._begin
         if names[-1][1] > left:
             self._last = torch.zeros(names[-1][1], dtype=source.dtype)
@@ -61,7 +61,7 @@ class Cut:
 
     @classmethod
     def of_any_size(cls, source, target, name):
-        """In pieces that others of that name and type share, whatever their sizes."""
+        """Cuts into pieces that tensors of any size with that name and type share."""
         pieces = pieces_of(source.numel(), source.element_size())
         return cls(source, target, [(f"{name}.{label}", size) for label, size in pieces])
 
@@ -72,7 +72,7 @@ class Cut:
 
     @property
     def memory(self):
-        """What must stay until the exchange has ended."""
+        """The memory that must stay until the exchange has ended."""
         return self._source, self._target, self._last
 
     def routes(self, declare):
@@ -93,7 +93,7 @@ class Cut:
         return routes
 
     def finish(self):
-        """Brings the last piece's result to its place."""
+        """Copies the last piece's result into the target."""
         if self._last is not None:
             place = wire.without_gradient(self._target).view(-1)[self._begin:]
             place.copy_(self._last[:place.numel()])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By which way contributions meet: at servers, or among the workers themselves, and what the
-latter can do (docs/COLLECTIVES.md)."""
+"""The backend of an exchange: servers, or the workers among themselves, and the limits of the
+latter (docs/COLLECTIVES.md)."""
 
 import torch
 
@@ -15,7 +15,7 @@ _TYPES = (torch.float32, torch.float64)
 
 
 def check(exchange):
-    """ValueError unless there is such a way; None is the job's usual one."""
+    """Raises ValueError unless there is such a backend; None is the job's default."""
     if closing.is_one(exchange):
         _check_closing(exchange)
     elif exchange is not None:
@@ -23,7 +23,7 @@ def check(exchange):
 
 
 def check_name(exchange, more=""):
-    """ValueError unless there is a way of this name."""
+    """Raises ValueError unless there is a backend of this name."""
     if exchange not in EXCHANGES:
         raise ValueError(f"exchange is {exchange!r}, wanted one of {', '.join(EXCHANGES)}{more}")
 
@@ -47,12 +47,12 @@ def _check_closing(exchange):
 
 
 def name_of(exchange):
-    """In a word or two, for messages and to compare."""
+    """The backend in a word or two, for messages and comparisons."""
     return str(exchange or session.current().place.usual_way)
 
 
 def check_gradients(exchange, pairs, compression, mode="sync"):
-    """ValueError unless the gradients of these (name, parameter) can go this way."""
+    """Raises ValueError unless this backend can exchange these (name, parameter)'s gradients."""
     check(exchange)
     now = session.current()
     if (exchange or now.place.usual_way) == EXCHANGES[0]:

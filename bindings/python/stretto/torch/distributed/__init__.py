@@ -4,8 +4,8 @@
     import stretto.torch.distributed  # registers it
     torch.distributed.init_process_group("stretto")
 
-The rest of a script stays as it is: DistributedDataParallel, ZeroRedundancyOptimizer and the calls
-of torch.distributed, with tensors of the CPU. Bytes go from worker to worker. Start it with
+The rest of a script stays unchanged: DistributedDataParallel, ZeroRedundancyOptimizer and the calls
+of torch.distributed, with tensors of the CPU. Data travels directly between workers. Start it with
 `stretto-launch`, or as for gloo.
 """
 
@@ -25,16 +25,16 @@ __all__ = ["Options", "ProcessGroup"]
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What init_process_group and new_group take as pg_options, the same at all ranks: by which
-    trees all_reduce and broadcast go, and whether sums have the same bits in every run (None: if
-    torch.use_deterministic_algorithms() says so)."""
+    """The pg_options of init_process_group and new_group, equal at all ranks: the trees of
+    all_reduce and broadcast, and whether sums have the same bits in every run (None: as
+    torch.use_deterministic_algorithms() says)."""
 
     exchange: str = "direct"
     deterministic: bool = False
 
 
 def _make(given, options):
-    # As torch.distributed wants it of a backend with the extended interface.
+    # The factory that torch.distributed calls for a backend with the extended interface.
     options = options or Options(deterministic=torch.are_deterministic_algorithms_enabled())
     ways.check_name(options.exchange)
     worker = rendezvous.worker(given.store, given.group_rank, given.group_size, given.timeout)

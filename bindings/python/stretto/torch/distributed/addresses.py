@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where processes of torch.distributed listen for each other: addresses of their hosts on the ways
-between them.
+"""The addresses at which processes of torch.distributed listen for each other: addresses of their
+hosts on the routes between them.
 """
 
 import socket
@@ -9,21 +9,21 @@ from stretto import environment, errors
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_IPV6 = "::1"
-_PORT = 9  # Of no meaning: nothing is sent.
+_PORT = 9  # Any port: nothing is sent.
 
 
 def meeting_point(store):
-    """The host at which torch.distributed meets, as the program or its environment names it."""
+    """The rendezvous host of torch.distributed, as the program or its environment names it."""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
     return getattr(store, "host", "") or environment.text("MASTER_ADDR", default=_LOOPBACK)
 
 
 def own_address_towards(host, operation="init_process_group"):
-    """This host's address on the way to another one, or to itself."""
+    """This host's address on the route to another host, or to itself."""
     try:
         found = socket.getaddrinfo(host, _PORT, type=socket.SOCK_DGRAM)
-        # As Stretto's members do: a name that has addresses of both families means that of IPv4.
+        # Like Stretto's members: a name with addresses of both families means the IPv4 address.
         family, kind, protocol, _, address = min(
             found, key=lambda one: one[0] != socket.AF_INET)
         with socket.socket(family, kind, protocol) as probe:
@@ -37,7 +37,7 @@ def own_address_towards(host, operation="init_process_group"):
 
 
 def with_port(host, port):
-    """`host:port`, with brackets around digits of IPv6."""
+    """`host:port`, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -52,9 +52,9 @@ def is_loopback(address):
 
 
 def listening_address(own, others):
-    """Where rank 0 listens, whose address on the way to the meeting point is `own`. That is
-    loopback where /etc/hosts names the host so; then it is the address on the way to the first of
-    `others`, which the other ranks give, that is on another host."""
+    """The listening address of rank 0, whose address on the route to the rendezvous host is `own`.
+    If /etc/hosts makes `own` loopback, rank 0 uses the address on the route to the first of
+    `others`, the addresses of its peers, on another host."""
     if not is_loopback(own):
         return own
     distant = next((other for other in others if not is_loopback(other)), own)

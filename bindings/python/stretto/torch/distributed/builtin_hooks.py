@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's communication hooks in C++, which DistributedDataParallel registers by
-_register_builtin_comm_hook(). They read the value of a call's future as only backends in C++ can
-make it. Groups of backend "stretto" get PyTorch's hooks in Python, which do the same.
+_register_builtin_comm_hook(). They read the value of a call's future in a form that only C++
+backends can produce. Groups of backend "stretto" get PyTorch's hooks in Python, which do the same.
 """
 
 import functools
@@ -14,7 +14,7 @@ _NAMES = {"ALLREDUCE": "allreduce_hook", "FP16_COMPRESS": "fp16_compress_hook"}
 
 
 def replace_for(kind):
-    """From now on, for modules whose group is of that class."""
+    """Replaces the hooks of modules whose group is of that class, from now on."""
     own = DistributedDataParallel._register_builtin_comm_hook
 
     @functools.wraps(own)
@@ -23,7 +23,7 @@ def replace_for(kind):
         if name is None or not isinstance(module.process_group, kind):
             own(module, comm_hook_type)
             return
-        with warnings.catch_warnings():  # PyTorch 2.6 gives ten under Python 3.13.
+        with warnings.catch_warnings():  # PyTorch 2.6 gives ten warnings under Python 3.13.
             warnings.simplefilter("ignore", FutureWarning)
             from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
         module.register_comm_hook(module.process_group, getattr(default_hooks, name))

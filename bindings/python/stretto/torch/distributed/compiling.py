@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps torch.compile out of this package: its methods are no part of a graph."""
+"""Keeps torch.compile out of this package: its methods are not part of a graph."""
 
 import functools
 import sys
@@ -8,8 +8,8 @@ import torch
 
 
 def _untraced(function):
-    # Importing torch._dynamo takes about a second, and only a program that compiles has it. So the
-    # method asks at each call, and torch._disable_dynamo() is for those programs.
+    # Importing torch._dynamo takes about a second, and only a program that compiles has imported
+    # it. So the method checks at each call, and uses torch._disable_dynamo() only in such programs.
     disabled = torch._disable_dynamo(function)
 
     @functools.wraps(function)
@@ -28,7 +28,7 @@ def is_between(module):
 
 def untraced(kind):
     """A class decorator: torch.compile breaks its graph at the methods that PyTorch calls, and
-    calls them as they are. PyTorch 1 has no such compiler, and the class stays as it is."""
+    calls them uncompiled. PyTorch 1 has no such compiler, and the class stays unchanged."""
     if hasattr(torch, "_disable_dynamo"):
         for name, value in list(vars(kind).items()):
             if callable(value) and (not name.startswith("_") or name.endswith("_base")):

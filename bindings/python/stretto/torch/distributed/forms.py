@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The short forms of a group's methods, which PyTorch's own groups also take: one tensor in the
-place of a list, and a root or a reduction in the place of options.
+"""The short forms of a group's methods, which PyTorch's own groups also take: one tensor instead of
+a list, and a root or a reduction instead of options.
 """
 
 import functools

@@ -16,11 +16,11 @@ _OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.Reduce
         (dist.ReduceOp.MAX, "max"), (dist.ReduceOp.PRODUCT, "product"),
         (dist.ReduceOp.BAND, "and"), (dist.ReduceOp.BOR, "or"), (dist.ReduceOp.BXOR, "xor"))
 _PRIORITY = 0
-_MONITOR_TAG = 1 << 63  # Beyond those of users, which are C ints.
+_MONITOR_TAG = 1 << 63  # Beyond the tags of users, which are C ints.
 
 
 def group_of(worker, ranks, options):
-    """The _core.Group of these ranks of the job; none: all."""
+    """The _core.Group of these ranks of the job; without ranks, of all."""
     return _core.Group.of(worker, ranks, options.exchange, options.deterministic)
 
 
@@ -44,9 +44,9 @@ def _root_of(options, size):
 @compiling.untraced
 @forms.short
 class ProcessGroup(naming.NamedGroup):
-    """Thread: any, but all members make the same calls in the same order. Options may be None, and
-    have the defaults of torch.distributed then. Errors that only the members together can find end
-    the Work; those of the caller's values are raised at once."""
+    """Thread: any, but all members make the same calls in the same order. Options may be None, for
+    the defaults of torch.distributed. Errors in the caller's arguments are raised at once; errors
+    that only the members together can detect end the Work."""
 
     def __init__(self, group, timeout):
         super().__init__(group.rank, group.size)
@@ -54,11 +54,11 @@ class ProcessGroup(naming.NamedGroup):
         self._limit = timeout.total_seconds()
 
     def getBackendName(self):  # pylint: disable=invalid-name
-        """The name that torch.distributed's log has."""
+        """The name in the log of torch.distributed."""
         return "stretto"
 
     def set_timeout(self, timeout):
-        """For calls from now on, in place of the timeout that the group was made with."""
+        """Replaces the timeout of the group, for calls from now on."""
         self._limit = timeout.total_seconds()
 
     def _work(self, what, ticket, result, *pieces):
@@ -69,7 +69,7 @@ class ProcessGroup(naming.NamedGroup):
         return works.Work(what, tickets, self._limit, result, stores)
 
     def allreduce(self, tensors, opts=None):
-        """The tensor becomes the reduction of all members'."""
+        """The tensor becomes the reduction of all members' tensors."""
         is_own = works.is_called_by_program()
         if not is_own and session.is_initialized():
             keeping.check_restored(session.current())  # A DistributedDataParallel makes a step.
@@ -82,7 +82,7 @@ class ProcessGroup(naming.NamedGroup):
         return work
 
     def allreduce_coalesced(self, tensors, opts=None):
-        """The same for several tensors of one type."""
+        """Like allreduce(), for several tensors of one type."""
         return self._reduced("all_reduce_coalesced", memory.some(tensors), tensors, opts)
 
     def _reduced(self, what, dense, result, opts):
@@ -94,7 +94,7 @@ class ProcessGroup(naming.NamedGroup):
         return self._work(what, ticket, result, piece)
 
     def _added(self, tensors, op):
-        # Of sparse tensors. It waits until the members have told how many entries they have.
+        # Sums sparse tensors. Waits until the members have exchanged their numbers of entries.
         sparse.check(op)
         entries = sparse.Entries(tensors[0], self.size())
         self._allgather_base(entries.counts, entries.count).wait()
@@ -109,7 +109,7 @@ class ProcessGroup(naming.NamedGroup):
         return self._work_of("all_reduce", tickets, tensors, pieces)
 
     def reduce(self, tensors, opts=None):
-        """The root's tensor becomes the reduction of all; those of others stay as they are."""
+        """The root's tensor becomes the reduction of all; other members' tensors stay unchanged."""
         tensor, op, root = memory.one(tensors), _op_of(opts), _root_of(opts, self.size())
         kind = memory.reduced_as(tensor, op)
         is_root = root == self.rank()
@@ -120,13 +120,13 @@ class ProcessGroup(naming.NamedGroup):
         return self._work("reduce", ticket, tensors, piece)
 
     def broadcast(self, tensors, opts=None):
-        """The tensor becomes the root's."""
+        """The tensor becomes the root's tensor."""
         piece = memory.changed([memory.one(tensors)])
         ticket = self._group.broadcast(piece.place, _root_of(opts, self.size()), _PRIORITY, piece)
         return self._work("broadcast", ticket, tensors, piece)
 
     def allgather(self, output_tensors, input_tensors, opts=None):
-        """The tensors of the only list of outputs become those of the members."""
+        """The tensors of the only list of outputs become the members' tensors."""
         del opts
         source = memory.one(input_tensors)
         outputs = memory.only(output_tensors)
@@ -135,7 +135,7 @@ class ProcessGroup(naming.NamedGroup):
                               output_tensors[0])
 
     def _allgather_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
-        """The output becomes the inputs of all, one after the other."""
+        """The output becomes the inputs of all members, concatenated by rank."""
         del opts
         source, target = memory.one([input]), memory.one([output])
         memory.alike([source, target])
@@ -143,7 +143,7 @@ class ProcessGroup(naming.NamedGroup):
                               memory.wanted([target]), [output])
 
     def allgather_coalesced(self, output_lists, input_list, opts=None):
-        """Of each member, its inputs: outputs[member][tensor]."""
+        """Gathers each member's inputs: outputs[member][tensor]."""
         del opts
         inputs = memory.dense(input_list)
         outputs = [tensor for one in output_lists for tensor in memory.dense(one)]
@@ -152,8 +152,8 @@ class ProcessGroup(naming.NamedGroup):
                               memory.wanted(outputs), result)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
-        """Each output becomes its input of all members, one after the other. All go by one
-        exchange."""
+        """Each output becomes its input of all members, concatenated by rank. One exchange
+        transfers all."""
         del opts
         inputs, parts = memory.dense(inputs), memory.parts(outputs, self.size())
         memory.fit(parts, inputs)
@@ -168,8 +168,8 @@ class ProcessGroup(naming.NamedGroup):
         return self._work(what, ticket, result, target)
 
     def gather(self, output_tensors, input_tensors, opts=None):
-        """At the root the tensors of the only list of outputs become those of the members; the
-        others give no list."""
+        """At the root the tensors of the only list of outputs become the members' tensors; other
+        members pass no list."""
         source, root = memory.one(input_tensors), _root_of(opts, self.size())
         pieces, target = [memory.given([source])], memory.NOTHING
         if root == self.rank():
@@ -180,8 +180,8 @@ class ProcessGroup(naming.NamedGroup):
         return self._work("gather", ticket, output_tensors[0] if output_tensors else [], *pieces)
 
     def scatter(self, output_tensors, input_tensors, opts=None):
-        """The output becomes this member's of the root's only list of inputs; the others give no
-        list."""
+        """The output becomes this member's tensor of the root's only list of inputs; other members
+        pass no list."""
         target, root = memory.one(output_tensors), _root_of(opts, self.size())
         pieces, source = [memory.wanted([target])], memory.NOTHING
         if root == self.rank():
@@ -192,7 +192,7 @@ class ProcessGroup(naming.NamedGroup):
         return self._work("scatter", ticket, output_tensors, pieces[0])
 
     def reduce_scatter(self, output_tensors, input_tensors, opts=None):
-        """The output becomes the reduction of this member's of the inputs of all."""
+        """The output becomes the reduction of all members' inputs for this member."""
         target = memory.one(output_tensors)
         inputs = memory.only(input_tensors)
         inputs = memory.equal(inputs, self.size(), target)
@@ -200,13 +200,13 @@ class ProcessGroup(naming.NamedGroup):
         return self._work("reduce_scatter", ticket, output_tensors, piece)
 
     def _reduce_scatter_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
-        """The same, with inputs that lie one after the other."""
+        """Like reduce_scatter(), with concatenated inputs."""
         ticket, piece = self._scattered([memory.one([input])], [memory.one([output])], opts)
         return self._work("reduce_scatter_tensor", ticket, [output], piece)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
-        """The same for several outputs, each with its input. Those of one type go by one
-        exchange."""
+        """Like _reduce_scatter_base(), for several outputs, each with its input. Outputs of one
+        type share one exchange."""
         outputs, parts = memory.dense(outputs), memory.parts(inputs, self.size())
         memory.fit(parts, outputs)
         tickets, pieces = [], []
@@ -228,7 +228,7 @@ class ProcessGroup(naming.NamedGroup):
         return ticket, wanted
 
     def alltoall(self, output_tensors, input_tensors, opts=None):
-        """Each output becomes that member's input for this one."""
+        """Each output becomes a member's input for this member."""
         del opts
         outputs, inputs = memory.dense(output_tensors), memory.dense(input_tensors)
         for tensors in (outputs, inputs):
@@ -241,8 +241,8 @@ class ProcessGroup(naming.NamedGroup):
 
     def alltoall_base(self, output, input, output_split_sizes,  # pylint: disable=redefined-builtin
                       input_split_sizes, opts=None):
-        """The same with rows of one tensor: as many for each member as the sizes say; without
-        sizes as many for one as for another."""
+        """Like alltoall(), with rows of one tensor: the sizes give the number of rows for each
+        member; without sizes the numbers are equal."""
         del opts
         source, target = memory.one([input]), memory.one([output])
         return self._swapped("all_to_all_single", memory.given([source]),
@@ -271,19 +271,19 @@ class ProcessGroup(naming.NamedGroup):
         return [size * row for size in sizes]
 
     def send(self, tensors, dst, tag=0):
-        """To one member; ends when that one has received it."""
+        """Sends to one member; ends when that member has received the tensor."""
         piece = memory.given([memory.one(tensors)])
         ticket = self._group.send(piece.place, dst, tag, _PRIORITY, piece)
         return self._work("send", ticket, tensors, piece)
 
     def recv(self, tensors, src, tag=0):
-        """From one member."""
+        """Receives from one member."""
         piece = memory.wanted([memory.one(tensors)])
         ticket = self._group.receive(piece.place, src, tag, _PRIORITY, piece)
         return self._work("recv", ticket, tensors, piece)
 
     def recv_anysource(self, tensors, tag=0):
-        """From the other member, in a group of two. Raises Unsupported in a larger one."""
+        """Receives from the other member, in a group of two. Raises Unsupported in a larger one."""
         if self.size() > 2:
             raise errors.Unsupported("backend 'stretto' receives from a rank that is named: give "
                                      "src=", operation="recv")
@@ -297,8 +297,8 @@ class ProcessGroup(naming.NamedGroup):
         return self._work("barrier", self._group.barrier(_PRIORITY), [])
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        """As barrier().wait(). If some have not called it in time, Timeout at member 0 says which;
-        unless `wait_all_ranks`, only the first of them."""
+        """Like barrier().wait(). If members have not called it in time, Timeout at member 0 names
+        them; unless `wait_all_ranks`, only the first of them."""
         limit = self._limit if timeout is None else timeout.total_seconds()
         deadline = time.monotonic() + limit
         others = range(1, self.size()) if self.rank() == 0 else (0,)
@@ -319,7 +319,7 @@ class ProcessGroup(naming.NamedGroup):
         piece = memory.Piece(torch.zeros(1, dtype=torch.uint8))
         return call(piece.place, other, _MONITOR_TAG, _PRIORITY, piece)
 
-    # By the names of PyTorch 2.14.
+    # The names of PyTorch 2.14.
     all_gather_single = _allgather_base
     all_gather_single_coalesced = allgather_into_tensor_coalesced
     reduce_scatter_single = _reduce_scatter_base
@@ -327,7 +327,7 @@ class ProcessGroup(naming.NamedGroup):
     all_to_all_single = alltoall_base
 
     def gather_single(self, output, input, opts=None):  # pylint: disable=redefined-builtin
-        """The root's output becomes the inputs of all, one after the other."""
+        """The root's output becomes the inputs of all members, concatenated by rank."""
         source, root = memory.one([input]), _root_of(opts, self.size())
         pieces, target = [memory.given([source])], memory.NOTHING
         if root == self.rank():
@@ -339,9 +339,9 @@ class ProcessGroup(naming.NamedGroup):
 
 
 def _raise_in_backward(work):
-    # A DistributedDataParallel waits for the call's future at the end of backward(), which makes a
-    # RuntimeError of whatever it is; what is waited for before that raises what it is.
+    # A DistributedDataParallel waits for the call's future at the end of backward(), which turns
+    # any error into a RuntimeError. A wait before that end raises the original error.
     try:
         Variable._execution_engine.queue_callback(work.wait)  # pylint: disable=protected-access
     except RuntimeError:
-        pass  # There is no backward().
+        pass  # No backward() is running.

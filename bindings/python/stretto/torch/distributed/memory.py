@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tensors of one call as one piece of memory: their own where they lie one after the other,
-else a copy, which is written back when the call has ended.
+"""The tensors of one call as one piece of memory: their own memory if they are adjacent, else a
+copy, which is written back when the call has ended.
 """
 
 from typing import Callable, NamedTuple, Optional
@@ -13,7 +13,7 @@ from stretto.torch.core.wire import place_of
 
 
 class Piece(NamedTuple):
-    """Contiguous memory, and what puts it into the tensors at the end; None: it is theirs."""
+    """Contiguous memory, and the function that stores it into the tensors; None: it is theirs."""
 
     flat: torch.Tensor
     store: Optional[Callable[[], None]] = None
@@ -29,13 +29,13 @@ NOTHING = (0, 0)
 
 
 def dense(tensors):
-    """The tensors without their history. Raises TypeError or Unsupported for what is no dense
-    tensor of the CPU."""
+    """The tensors without autograd history. Raises TypeError or Unsupported unless all are dense
+    tensors of the CPU."""
     return [_dense(tensor) for tensor in tensors]
 
 
 def some(tensors):
-    """The same; InvalidArgument if there are none."""
+    """Like dense(). Raises InvalidArgument if there are no tensors."""
     if not tensors:
         raise errors.InvalidArgument("no tensors, wanted some")
     return dense(tensors)
@@ -53,8 +53,8 @@ def _dense(tensor):
 
 
 def one(tensors):
-    """The only tensor of a list; InvalidArgument if there are more or none: those are for several
-    devices of one process."""
+    """The only tensor of a list. Raises InvalidArgument for more or none: longer lists are for
+    several devices of one process."""
     if len(tensors) != 1:
         raise errors.InvalidArgument(f"{len(tensors)} tensors, wanted one: a process has one "
                                      "device here")
@@ -62,7 +62,7 @@ def one(tensors):
 
 
 def only(lists):
-    """The only list of tensors of several; InvalidArgument if there are more or none."""
+    """The only list of tensors. Raises InvalidArgument for more or none."""
     if len(lists) != 1:
         raise errors.InvalidArgument(f"{len(lists)} lists of tensors, wanted one: a process has "
                                      "one device here")
@@ -70,15 +70,15 @@ def only(lists):
 
 
 def alike(tensors):
-    """InvalidArgument unless all have one element type."""
+    """Raises InvalidArgument unless all have one element type."""
     if not have_one_type(tensors):
         kinds = ", ".join(sorted({wire.type_name(tensor) for tensor in tensors}))
         raise errors.InvalidArgument(f"tensors of one call have types {kinds}, wanted one")
 
 
 def equal(tensors, count, model):
-    """The dense tensors of a list with one for each member. InvalidArgument unless there are
-    `count`, of the model's type and with as many elements each."""
+    """The dense tensors of a list with one tensor a member. Raises InvalidArgument unless there are
+    `count`, each with the type and number of elements of `model`."""
     tensors = dense(tensors)
     if len(tensors) != count:
         raise errors.InvalidArgument(f"{len(tensors)} tensors for {count} members, wanted one for "
@@ -93,7 +93,7 @@ def equal(tensors, count, model):
 
 def parts(tensors, members):
     """Each tensor as equal parts for the members, which share its memory: parts[member][tensor].
-    InvalidArgument for a tensor that is not contiguous, or that has no such parts."""
+    Raises InvalidArgument for a tensor that is not contiguous or has no equal parts."""
     rows = []
     for tensor in dense(tensors):
         size = tensor.numel() // members
@@ -105,7 +105,7 @@ def parts(tensors, members):
 
 
 def fit(found, tensors):
-    """InvalidArgument unless the parts of each member are as large as these tensors."""
+    """Raises InvalidArgument unless the parts of each member are as large as these tensors."""
     sizes = [tensor.numel() for tensor in tensors]
     for of_member in found:
         if [part.numel() for part in of_member] != sizes:
@@ -120,13 +120,13 @@ def have_one_type(tensors):
 
 
 def as_bytes(tensors):
-    """The same numbers as bytes. Contiguous tensors share their memory with these."""
+    """The tensors' elements as bytes, which share the memory of contiguous tensors."""
     return [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
 
 
 def _own(tensors):
-    # The tensors' own memory as one flat tensor; None if they do not lie in one piece, or if it
-    # holds other numbers than they have.
+    # The tensors' own memory as one flat tensor; None if the tensors are not adjacent, or are lazy
+    # views (conj, neg) with other numbers than the memory.
     first = tensors[0]
     end = first.data_ptr()
     if any(tensor.is_conj() or tensor.is_neg() for tensor in tensors):
@@ -145,17 +145,17 @@ def _own(tensors):
 
 
 def given(tensors, kind=None):
-    """A Piece with what these tensors have, in that type. They have one; of no tensors nothing."""
+    """A Piece with the elements of these tensors, as `kind`. Tensors have one type; none: empty."""
     return _piece(tensors, kind, is_loaded=True, is_stored=False)
 
 
 def wanted(tensors, kind=None):
-    """One whose bytes go into the tensors at the end."""
+    """A Piece whose bytes are stored into the tensors at the end."""
     return _piece(tensors, kind, is_loaded=False, is_stored=True)
 
 
 def changed(tensors, kind=None):
-    """Both."""
+    """A Piece that is both given and wanted."""
     return _piece(tensors, kind, is_loaded=True, is_stored=True)
 
 
@@ -172,7 +172,7 @@ def _piece(tensors, kind, is_loaded, is_stored):
             part.copy_(tensor)
 
     def store():
-        # On any thread, which may have another mode than that which made the tensors.
+        # Runs on any thread, whose inference mode may differ from the mode that made the tensors.
         with torch.inference_mode(any(tensor.is_inference() for tensor in tensors)):
             for part, tensor in zip(parts, tensors):
                 tensor.copy_(part)
@@ -194,7 +194,7 @@ _WIDE = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.int8
 
 
 def reduced_as(tensor, op):
-    """The type in which such tensors are reduced: their own, or one that holds a sum before it is
-    divided. InvalidArgument if there is none."""
+    """The type in which such tensors are reduced: their own, or a type that holds a sum before the
+    division. Raises InvalidArgument if there is none."""
     kind = wire.type_on_wire(tensor)
     return _WIDE.get(tensor.dtype, kind) if op == "average" else kind

@@ -14,8 +14,8 @@ def check(op):
 
 
 class Entries:
-    """The entries of one tensor, and those of all members, in tensors that have the same shape at
-    all members. Thread: any, one at a time."""
+    """The entries of one tensor, and the entries of all members, in tensors that have the same
+    shape at all members. Thread: any, one at a time."""
 
     def __init__(self, tensor, members):
         own = tensor.detach().coalesce()
@@ -26,8 +26,8 @@ class Entries:
         self.counts = torch.empty(members, dtype=torch.int64)
 
     def padded(self):
-        """(given, wanted) for indices and values, once the counts are known: each member's have as
-        many rows as the longest member's."""
+        """(given, wanted) for indices and values, once the counts are known: each member's tensors
+        are padded to the rows of the longest."""
         most = int(self.counts.max())
         self._all = [torch.empty(self._members, most, *kind.shape[1:], dtype=kind.dtype)
                      for kind in self._own()]
@@ -41,7 +41,7 @@ class Entries:
         return torch.cat([rows, rows.new_zeros(most - rows.shape[0], *rows.shape[1:])])
 
     def store(self, divisor):
-        """Gives the tensor the sum of all, divided."""
+        """Sets the tensor to the sum of all, divided."""
         indices, values = (torch.cat([rows[member, :count] for member, count in
                                       enumerate(self.counts.tolist())]) for rows in self._all)
         total = torch.sparse_coo_tensor(indices.t(), values, self._tensor.shape).coalesce()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls in flight, as torch.distributed knows them: Work, whose wait() raises what the call ended
-with, and its future, which a thread completes for those who do not wait themselves.
+"""Calls in flight for torch.distributed: Work, whose wait() raises the error of the call, and its
+future, which a thread completes for callers that do not wait.
 """
 
 import collections
@@ -16,16 +16,16 @@ from torch._C import _distributed_c10d as c10d
 from stretto import errors
 from stretto.torch.distributed import compiling, endings
 
-_SLICE_S = 0.2  # Between two looks at whether a signal has come.
+_SLICE_S = 0.2  # Interval between checks for signals.
 _MOST_KEPT = 256
 _MOST_LOOKED_AT = 16
 _NO_TIMEOUT = datetime.timedelta(0)
 _PACKAGE = __name__.rpartition(".")[0]
-# Its callbacks make calls, which need one order at all ranks.
+# The hook's callbacks make calls, which need one order at all ranks.
 _POWER_SGD = "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook"
 
-_held: collections.deque = collections.deque()  # With their tensors.
-_kept: collections.deque = collections.deque(maxlen=_MOST_KEPT)  # Without.
+_held: collections.deque = collections.deque()  # Works with their tensors.
+_kept: collections.deque = collections.deque(maxlen=_MOST_KEPT)  # Without tensors.
 
 
 @compiling.untraced
@@ -48,8 +48,8 @@ class Work(c10d.Work):
             _held.append(self)
 
     def wait(self, timeout=_NO_TIMEOUT):
-        """Returns True once the tensors have what the call gives. Raises what it ended with, and
-        Timeout after that time, or the group's, or the worker's operation timeout."""
+        """Returns True once the tensors have the result of the call. Raises the error of the call,
+        and Timeout after `timeout`, or the group's timeout, or the worker's operation timeout."""
         limit = timeout.total_seconds() if timeout > _NO_TIMEOUT else self._limit
         deadline = time.monotonic() + limit
         try:
@@ -75,7 +75,7 @@ class Work(c10d.Work):
                 store()
 
     def is_settled(self):
-        """True once it has ended and nothing more will ask for the tensors."""
+        """True once the call has ended and no caller will ask for the tensors."""
         future = self._future
         return self._is_over and (future is None or future.done())
 
@@ -84,29 +84,29 @@ class Work(c10d.Work):
         self._result, self._future = [], None
 
     def is_ended(self):
-        """True once wait() does not wait."""
+        """True once wait() returns at once."""
         return all(ticket.done() for ticket in self._tickets)
 
     def is_completed(self):
-        """True if it has ended; then the tensors have what the call gives, if it went well."""
+        """True if the call has ended; the tensors then have its result, unless it failed."""
         if not self.is_ended():
             return False
-        self.exception()  # Which lets the tensors have it.
+        self.exception()  # This stores the result into the tensors.
         return True
 
     def is_success(self):
-        """True if it has ended well."""
+        """True if the call has ended without an error."""
         return self.is_ended() and self.exception() is None
 
     def exception(self):
-        """What it has ended with; None: it goes on, or went well."""
+        """The error of the call; None: the call is running or has succeeded."""
         try:
             return None if not self.is_ended() or self.wait() else None
         except errors.Error as error:
             return error
 
     def _wait_for_end(self):
-        # What the call ended with is for those who ask later.
+        # The error of the call is for later callers.
         try:
             self.wait()
         except errors.Error:
@@ -117,11 +117,11 @@ class Work(c10d.Work):
         return self._result
 
     def synchronize(self):
-        """As wait()."""
+        """Like wait()."""
         self.wait()
 
     def source_rank(self):
-        """The member that sent what a receive without a rank has got. Raises Unsupported for other
+        """The member whose message a receive without a rank got. Raises Unsupported for other
         calls."""
         if self.source is None:
             raise errors.Unsupported("the rank of a receive is the one that was given",
@@ -131,21 +131,21 @@ class Work(c10d.Work):
     _source_rank = source_rank
 
     def get_future(self):
-        """Completed with the tensors, or with a RuntimeError that has the words of what the call
-        ended with. Its callbacks may wait for other futures. Calls that a callback makes count in
-        the group's one order of calls; for the callbacks of PyTorch's PowerSGD hook this waits
-        for the call's end, so that all ranks make their calls in one order."""
+        """A future that completes with the tensors, or with a RuntimeError that has the text of the
+        call's error. Its callbacks may wait for other futures. Calls of a callback count in the
+        group's one order of calls. For the callbacks of PyTorch's PowerSGD hook this waits for the
+        call's end, so that all ranks make their calls in one order."""
         if _calling_module() == _POWER_SGD:
             self._wait_for_end()
         with self._lock:
             if self._future is not None:
                 return self._future
-            # An exception that is set is a value for those who wait in C++; one raised is none.
+            # Callers in C++ see an exception that is set as a value, but not a raised exception.
             ended = torch.futures.Future()
             self._future = future = ended.then(lambda _: self.wait() and self._result)
         if self._tickets:
             endings.call(self._tickets[-1], lambda: ended.set_result(None))
-        else:  # A call of no tensors has ended.
+        else:  # A call without tensors has ended.
             ended.set_result(None)
         return future
 
@@ -162,13 +162,13 @@ def _calling_module():
 
 
 def is_called_by_program():
-    """True if the caller's caller is a function of torch.distributed, which passes the Work on to
-    a program; else it is most likely C++ of PyTorch, such as that of DistributedDataParallel."""
+    """True if the caller's caller is a function of torch.distributed, which passes the Work on to a
+    program; else the caller is most likely C++ of PyTorch, such as DistributedDataParallel."""
     return _calling_module() == dist.distributed_c10d.__name__
 
 
 def _take(queue):
-    # The first of a queue, and how many references to it Python has.
+    # The first object of a queue, and its number of references.
     taken = queue.popleft()
     return taken, sys.getrefcount(taken)
 
@@ -178,10 +178,10 @@ _UNUSED = _take(collections.deque([object()]))[1]
 
 
 def _release_some():
-    # If only C++ holds a Work, what Python overrides would be gone: such Works are kept for a
-    # while, but without the tensors of a call that has ended. Calls that nothing waits for stay
-    # among them, so each new Work looks at several. A program that has a Work may ask for its
-    # tensors, and so may a future that is not completed.
+    # If only C++ held a Work, its Python overrides would be gone. So such Works are kept for a
+    # while, but without the tensors of a call that has ended. Unfinished calls remain in the queue,
+    # so each new Work checks several. A program with a Work may ask for its tensors, and so may a
+    # future that is not completed.
     for _ in range(min(len(_held), _MOST_LOOKED_AT)):
         try:
             work, references = _take(_held)

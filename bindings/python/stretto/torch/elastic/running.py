@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run(): calls a training function again whenever other workers are in than before."""
+"""run(): calls a training function again whenever the set of workers has changed."""
 
 import functools
 from typing import Any, Callable
@@ -9,17 +9,17 @@ from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 
 
 def _may_go_on(error):
-    # Of a job that has ended every call fails, with a cause of its own; who raises the base class
-    # by Horovod's name wants to go back.
+    # After the end of a job every call fails, with its own cause. A program that raises the base
+    # class by Horovod's name asks for a rollback.
     return isinstance(error, errors.MembersChanged) or type(error) is errors.Error
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a function whose first argument is a State. Before each call the state becomes that
-    of rank 0, unless all have the same already. The function is called again, after
-    state.on_reset(), when it ends by HostsUpdatedInterrupt; and from what was committed last, when
-    it ends by MembersChanged or by HorovodInternalError itself, or because an elastic job has lost
-    this worker, whose process lives: it joins the job again first."""
+    """Decorates a function whose first argument is a State. Before each call all workers get the
+    state of rank 0, unless their states are equal. After HostsUpdatedInterrupt the function is
+    called again, after state.on_reset(). After MembersChanged or HorovodInternalError itself it is
+    called again from the last commit. An expelled worker whose process lives rejoins the elastic
+    job first."""
 
     @functools.wraps(func)
     def wrapper(state, *arguments, **options):

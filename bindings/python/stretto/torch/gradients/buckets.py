@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which gradients travel together: those of small parameters whose names follow one another."""
+"""Buckets of gradients that travel together: small parameters with adjacent names."""
 
 from stretto.torch.core import agreement
 
@@ -8,21 +8,21 @@ _BUCKET_BYTES = 128 * 1024
 
 
 class Slot:
-    """One parameter, and how far its gradient is."""
+    """One parameter, and the progress of its gradient."""
 
     def __init__(self, name, parameter, index):
         self.name = name
         self.parameter = parameter
-        self.index = index  # In the order in which parameters were given.
-        self.dtype = parameter.dtype  # As it was wrapped.
+        self.index = index  # In the order of the given parameters.
+        self.dtype = parameter.dtype  # At the time of wrapping.
         self.bytes = parameter.numel() * parameter.element_size()
         self.bucket = None
-        self.passes = 0  # Gradients that have been added up here since the last exchange.
-        self.layout = 0  # Of what backward has made for this exchange: sparse, dense or 0.
-        self.is_sparse = None  # As agreed when some worker first had a gradient; None until then.
-        self.is_unused = False  # No worker has had one yet.
-        self.left_alone = False  # Frozen since, and without a gradient: it is to stay without.
-        self.arrived = None  # When, among all, in the first backward.
+        self.passes = 0  # Gradients accumulated since the last exchange.
+        self.layout = 0  # Backward's gradient for this exchange: sparse, dense or 0.
+        self.is_sparse = None  # Agreed when a worker first had a gradient; None before.
+        self.is_unused = False  # No worker has had a gradient yet.
+        self.left_alone = False  # Frozen since, without a gradient: it must stay without.
+        self.arrived = None  # Position among all in the first backward.
 
 
 class Bucket:
@@ -32,26 +32,26 @@ class Bucket:
         self.slots = []
         self.is_small = is_small
         self.bytes = 0
-        self.rank = None  # In the order of layers that the program gives; None: it gives none.
-        self.mark = ""  # Of its name, where others of another size begin with the same slot.
+        self.rank = None  # In the program's order of layers; None: no order.
+        self.mark = ""  # Suffix of its name if buckets of other sizes begin with the same slot.
         self.declared = {}
-        self.other_buffers = {}  # Of the step before, if that is pending.
-        self.buffers = {}  # By type: memory to travel in, for what cannot itself.
+        self.other_buffers = {}  # Buffers of the previous step, if its means are pending.
+        self.buffers = {}  # By type: memory for gradients that cannot travel in place.
         self.ready = 0
-        self.is_sent = False  # Or is held until all are known to do alike.
+        self.is_sent = False  # Or held until the workers have agreed.
         self.ticket = None
-        self.source = None  # What travels; a single gradient that can, travels by itself.
+        self.source = None  # The tensor that travels; it may be a single gradient itself.
         self.in_place = False
         self.context = None
 
     def add(self, slot):
-        """Makes it one of these."""
+        """Adds the slot to this bucket."""
         self.slots.append(slot)
         self.bytes += slot.bytes
         slot.bucket = self
 
     def takes(self, slot):
-        """Whether a small one goes with these."""
+        """Whether a small slot fits into this bucket."""
         first = self.slots[0].parameter
         return (self.is_small and self.bytes < _BUCKET_BYTES
                 and first.dtype == slot.parameter.dtype and first.device == slot.parameter.device)
@@ -65,9 +65,9 @@ def slots_of(named_parameters, prefix):
 
 
 def bucketed(slots, coded_from):
-    """The buckets of these slots: the same at every worker, for they depend on the slots' order
-    and sizes, and on what all workers say of codecs. From `coded_from` bytes on, if not None, a
-    gradient has one, and travels alone."""
+    """The buckets of these slots. They are equal at every worker: they depend on the slots' order
+    and sizes, and on agreed codecs. From `coded_from` bytes on, if not None, a gradient has a
+    codec, and travels alone."""
     most = _SMALL_BYTES if coded_from is None else min(_SMALL_BYTES, coded_from - 1)
     buckets = []
     for slot in slots:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hooks that run when backward has added to a parameter's gradient.
 
-From torch 2.1 a parameter has such hooks. Before, the node that adds has them, and torch replaces
-that node when the parameter's type or device changes. There a hook of the parameter itself, which
-survives, expects the hook of the node. If the node's hook has not run by the end of a backward, the
-node is a new one: the hook moves to it, and runs then.
+From torch 2.1 on a parameter has such hooks. Before, the accumulating node has them, and torch
+replaces that node when the parameter's type or device changes. So a hook of the parameter, which
+survives, expects the node's hook. If the node's hook has not run by the end of a backward, the node
+is new: the hook moves to the new node, and runs then.
 """
 
 import weakref
@@ -13,8 +13,8 @@ import torch
 
 
 def hook_gradient(parameter, hook):
-    """Calls hook() whenever backward has added to `parameter.grad`. Returns an object that undoes
-    this by its remove(), and that the caller keeps until then."""
+    """Calls hook() whenever backward has added to `parameter.grad`. Returns an object whose
+    remove() undoes this; the caller keeps it until then."""
     if hasattr(parameter, "register_post_accumulate_grad_hook"):
         return parameter.register_post_accumulate_grad_hook(lambda _: hook())
     return _NodeHook(parameter, hook)
@@ -26,26 +26,26 @@ def _node_of(parameter):
 
 
 class _NodeHook:
-    """The hook on one parameter before torch 2.1. Thread: backward's."""
+    """The hook on a parameter before torch 2.1. Thread: backward's."""
 
     def __init__(self, parameter, hook):
         self._parameter = parameter
         self._hook = hook
         self._is_expected = False
-        # Weakly: the parameter has these, and this object has the parameter.
+        # Weak references: the parameter holds these, and this object holds the parameter.
         before, added = weakref.WeakMethod(self._before), weakref.WeakMethod(self._added)
 
         def expect(_):
             if (call := before()) is not None:
                 call()
 
-        expect.__torch_unserializable__ = True  # Copies of the parameter come without it.
+        expect.__torch_unserializable__ = True  # Copies of the parameter lack the hook.
         self._on_parameter = parameter.register_hook(expect)
         self._call_added = lambda *_: (call := added()) and call()
         self._attach(_node_of(parameter))
 
     def _attach(self, node):
-        self._node = node  # It lives as long as something keeps it.
+        self._node = node  # A node lives as long as a reference to it.
         self._on_node = node.register_hook(self._call_added)
 
     def remove(self):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LateExchange: the means of some gradients, the stale ones, come a step later than they were sent,
-and those of all others at once. What is sent is the same as in mode sync.
+"""LateExchange: the means of stale gradients arrive a step after they were sent, the means of all
+other gradients in the same step. The sent data is the same as in mode sync.
 
-Gradients go as they come. Backward brings those of the last layers first, which are waited for
-first, and what is left of the step before has gone by then: so the order of coming is that of the
-deadlines, and needs no priorities.
+Gradients are sent in the order of backward. Backward computes the last layers' gradients first.
+Their means are needed first, and the rest of the previous step has been sent by then. So this order
+is the order of the deadlines, and needs no priorities.
 
-A mean is pending from the step that sends its gradients until synchronize() of the next, or land(),
-brings it.
+A mean is pending from the step that sends its gradients until synchronize() of the next step, or
+land(), receives it.
 """
 
 import time
@@ -20,26 +20,26 @@ from stretto.torch.core import exchange
 from stretto.torch.gradients import buckets, gradients
 from stretto.torch.core import compression as compressions
 
-_DENSE, _SPARSE, _NONE, _FROZEN = range(4)  # What an optimizer is to see of a gradient.
+_DENSE, _SPARSE, _NONE, _FROZEN = range(4)  # The form of a gradient for the optimizer.
 
 
 class _Pending(NamedTuple):
-    # A bucket's gradients of the step before, whose means have not been taken.
+    # A bucket's gradients of the previous step, whose means are pending.
     ticket: Any
-    source: Any  # What travels, and where the mean comes; None: to nobody.
+    source: Any  # The tensor that travels and receives the mean; None: no peers.
     context: Any
-    gradients: List[Any]  # By slot, of a step without anybody to exchange with.
+    gradients: List[Any]  # By slot, of a step without peers.
     kinds: List[int]
 
 
 def wait_for_device(device):
-    """Returns when the device has done all that it was told to; a CPU has by then."""
+    """Returns when the device has finished its queued work; a CPU has none."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def _as(kind, gradient):
-    # A dense gradient as the optimizer is to see it.
+    # A dense gradient in the form for the optimizer.
     if kind in (_NONE, _FROZEN):
         return None
     if kind == _SPARSE:
@@ -49,12 +49,12 @@ def _as(kind, gradient):
 
 
 class LateExchange(gradients.GradientExchange):
-    """Thread: one at a time. Arguments as those of GradientExchange, and
+    """Thread: one at a time. Arguments of GradientExchange, and
 
     kept      for how many steps this worker's own stale gradients are kept: 0, 1 or 2
-    profile   a windows.Profile that notes steps, in which nothing is stale; None: nothing is noted
-    clock     seconds, for the profile. It is read when the parameters' device has done what it was
-              told to: a GPU is told in advance, so that its work would be noted too early
+    profile   a windows.Profile that records steps, in which nothing is stale; None: no recording
+    clock     seconds, for the profile. It is read when the parameters' device has finished its
+              queued work: a GPU runs asynchronously, and earlier readings would be wrong
     """
 
     _may_take_names = False  # Means are pending between steps.
@@ -68,7 +68,7 @@ class LateExchange(gradients.GradientExchange):
         self._stale = frozenset()
         self._pending = {}
         self._own = {}  # This step's gradients of this worker, by stale parameter,
-        self._own_before = {}  # and those of the step before.
+        self._own_before = {}  # and of the previous step.
         self.is_behind = False
         """True if backward has brought a gradient since synchronize()."""
         self.profile = profile
@@ -76,7 +76,7 @@ class LateExchange(gradients.GradientExchange):
 
     @property
     def stale(self):
-        """The parameters whose gradients come a step later."""
+        """The parameters whose means arrive a step later."""
         return self._stale
 
     @property
@@ -85,8 +85,8 @@ class LateExchange(gradients.GradientExchange):
         return {slot.parameter: slot.bytes for slot in self._slots}
 
     def make_stale(self, parameters):
-        """From the next step on these are stale, and no others: between steps, at all workers.
-        Nothing is noted any more."""
+        """Makes exactly these parameters stale from the next step on, and ends the recording. All
+        workers call it between steps."""
         self.profile, self.enabled = None, True
         before, self._stale = self._stale, frozenset(parameters)
         if self._stale == before:
@@ -107,16 +107,16 @@ class LateExchange(gradients.GradientExchange):
 
     @unfinished.whole("the exchange of gradients", always=True)
     def synchronize(self):
-        """Sends what has not been sent, and waits until every gradient is a mean over all workers:
-        that of this step, or if it is stale of the step before, of which there may be none. Raises
-        what went wrong."""
+        """Sends unsent gradients, and waits until every gradient is a mean over all workers: of
+        this step, or for a stale gradient of the previous step, if there is one. Raises the error
+        of the exchange."""
         self.is_behind = False
         if self.profile is None:
             super().synchronize()
             return
         self.profile.computed(self._now())
         self.agree()
-        if not self._session.alone:  # That all are here, so that nobody is waited for by the clock.
+        if not self._session.alone:  # Waits for peers outside the measured time.
             here = torch.zeros(1)
             name = f"Window.{self._scope.kind}{self._scope.number}"
             exchange.begin(here, here, name, False, 0).wait()
@@ -131,22 +131,22 @@ class LateExchange(gradients.GradientExchange):
         return self._clock()
 
     def own(self):
-        """This worker's gradients of this step and of the step before, as far as they are kept:
-        {parameter: (gradient, the one before or None)}, dense."""
+        """This worker's gradients of this step and of the previous step, as far as they are kept:
+        {parameter: (gradient, previous gradient or None)}, dense."""
         return {parameter: (gradient, self._own_before.get(parameter))
                 for parameter, gradient in self._own.items()}
 
     def end_step(self):
-        """Nothing of this step is needed any more but what is pending."""
+        """Drops the gradients of this step, except pending ones."""
         self._own_before = self._own if self._kept == 2 else {}
         self._own = {}
         for parameter in self._stale:
-            parameter.grad = None  # The network may read it: nobody may clear it.
+            parameter.grad = None  # The network may read it: it must not be cleared.
 
     @unfinished.alone("the exchange of gradients")
     def land(self):
-        """Waits for the means that are pending: {parameter: mean or None}. The parameters' own
-        gradients stay what they are."""
+        """Waits for the pending means, and returns {parameter: mean or None}. The parameters' own
+        gradients stay unchanged."""
         pending, self._pending = self._pending, {}
         self._own_before = {}
         means = {}
@@ -159,7 +159,7 @@ class LateExchange(gradients.GradientExchange):
         if self._session.alone:
             for bucket in self.buckets:
                 if self._is_late(bucket):
-                    for slot in bucket.slots:  # What others would have agreed on.
+                    for slot in bucket.slots:  # Peers would have agreed on these facts.
                         if slot.parameter.grad is not None:
                             slot.is_sparse = slot.parameter.grad.is_sparse
                         slot.is_unused = slot.is_sparse is None
@@ -171,11 +171,11 @@ class LateExchange(gradients.GradientExchange):
     def _dense_gradient(self, slot):
         gradient = super()._dense_gradient(slot)
         if self._kept and slot.parameter in self._stale:
-            self._own[slot.parameter] = gradient.detach().clone()  # The mean takes its place.
+            self._own[slot.parameter] = gradient.detach().clone()  # The mean overwrites it.
         return gradient
 
     def _buffer(self, bucket, small):
-        # That of the step before may hold what is pending.
+        # The buffer of the previous step may hold pending means.
         if self._is_late(bucket):
             bucket.buffers, bucket.other_buffers = bucket.other_buffers, bucket.buffers
         return super()._buffer(bucket, small)
@@ -189,7 +189,7 @@ class LateExchange(gradients.GradientExchange):
         self._pass(bucket, *self._taken(bucket))
 
     def _pass(self, bucket, ticket, source):
-        # The bucket's gradients are pending now, and means of those that were are wanted.
+        # Makes the bucket's gradients pending, and sets the means that were pending before.
         before = self._pending.pop(bucket, None)
         kinds = [self._kind(slot) for slot in bucket.slots]
         own = [slot.parameter.grad for slot in bucket.slots] if source is None else []
@@ -230,6 +230,6 @@ class LateExchange(gradients.GradientExchange):
         return means
 
     def as_seen(self, parameter, gradient):
-        """A dense gradient of a parameter as its optimizer is to see it: sparse, if that is how
-        backward makes them."""
+        """A dense gradient of a parameter in the form for its optimizer: sparse, if backward makes
+        sparse gradients."""
         return _as(self._kind(self._by_parameter[parameter]), gradient)

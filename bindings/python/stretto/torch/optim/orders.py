@@ -2,7 +2,7 @@
 """Orders of layers: which gradients the next forward needs first, by a file, a list or ranks.
 
 A file has a line for each tensor: its name, a tab, and its rank, the lowest first; empty lines and
-lines that begin with # count for nothing. stretto::file_order in C++ reads the same form.
+lines that begin with # are ignored. stretto::file_order in C++ reads the same form.
 """
 
 import collections.abc
@@ -19,8 +19,8 @@ from stretto import notices
 Order = Union[str, "os.PathLike[str]", Mapping[str, int], Sequence[str]]
 
 _MOST_RANK = 2**31 - 1
-# Of a trace's file: "Gradient.0.weight+21" is parameter 0.weight and 21 more that travel with it.
-# The second optimizer's tensors have a scope before the name, and others the type that they have.
+# A tensor in a trace: "Gradient.0.weight+21" is parameter 0.weight and 21 more in its bucket.
+# Tensors of a second optimizer have a scope before the name, and some have a type behind it.
 _TENSOR = re.compile(
     r"Gradient\.(optimizer[0-9]+/)?(.*?)(\+[0-9]+( late| at once)?)?( as [a-z0-9]+)?")
 
@@ -49,8 +49,8 @@ def _read(path):
 
 
 def ranks_of(order: Order) -> Mapping[str, int]:
-    """The rank of each parameter by name, of a file, of ranks, or of names in their order.
-    ValueError for what is none of these; OSError for a file that cannot be read."""
+    """The rank of each parameter by name, from a file, from ranks, or from names in order. Raises
+    ValueError for any other argument; OSError for an unreadable file."""
     if isinstance(order, (str, os.PathLike)):
         ranks = _read(order)
     elif isinstance(order, collections.abc.Mapping):
@@ -66,16 +66,16 @@ def ranks_of(order: Order) -> Mapping[str, int]:
         raise ValueError("order: a name is no str; wanted those of named_parameters")
     found = [(_TENSOR.fullmatch(name), rank) for name, rank in ranks.items()]
     matched = [(match[1] or "", match[2], rank) for match, rank in found if match]
-    # One parameter may have several tensors, of optimizers or types. Those of its own optimizer
-    # count first, and of these the lowest.
+    # A parameter may have tensors of several optimizers or types. Tensors of its own optimizer
+    # count first, and of these the lowest rank.
     matched.sort(key=lambda each: -each[2])
     return ({name: rank for _, name, rank in matched}
             | {scope + name: rank for scope, name, rank in matched} | ranks)
 
 
 def give(exchange, order: Order, prefix: str) -> None:
-    """Makes the buckets of an exchange travel in this order. ValueError for a bucket of which it
-    names no parameter."""
+    """Makes the buckets of an exchange travel in this order. Raises ValueError if it names no
+    parameter of a bucket."""
     ranks = ranks_of(order)
     for bucket in exchange.buckets:
         names = [slot.name.removeprefix(prefix) for slot in bucket.slots]
@@ -90,7 +90,7 @@ def give(exchange, order: Order, prefix: str) -> None:
 
 
 class _Uses:
-    # What each layer's forward begins and takes, in the order of the first use.
+    # The time of each layer's forward, in the order of the first use.
 
     def __init__(self, model):
         self.names = {parameter: name for name, parameter in model.named_parameters()}
@@ -110,7 +110,7 @@ class _Uses:
 
 
 def _relative(name, used, registered):
-    # The used parameter that is registered next to this one, in the innermost module that has any.
+    # The used parameter registered nearest to this one, in the innermost module with any.
     at, module, inside = registered.index(name), name, []
     while not inside:
         module = module.rpartition(".")[0]
@@ -120,8 +120,8 @@ def _relative(name, used, registered):
 
 
 def _placed(used, registered):
-    # All registered names in the order of use, and those that have not been used: each of them
-    # follows its relative if that is registered before it, and else comes before its relative.
+    # All registered names in the order of use, and the unused names. An unused name follows its
+    # relative if the relative is registered before it, and else precedes it.
     places = {name: ([], []) for name in used}
     unused = [name for name in registered if name not in places]
     if not used:
@@ -135,15 +135,15 @@ def _placed(used, registered):
 
 def record_order(path: Union[str, "os.PathLike[str]"], model: torch.nn.Module, *inputs: Any,
                  **options: Any) -> None:
-    """Calls model(*inputs, **options) twice, in evaluation mode and without a backward, and writes
-    to `path` in which order the second call used the layers' parameters, with each layer's time in
-    a comment. That file is an order for DistributedOptimizer(..., model=model, order=path).
-    A module uses its parameters when it is called. A parameter that no call used has its place
-    beside the parameter registered next to it in the same module, with a warning. All workers must
-    be given the same file: let rank 0 write it. Thread: one that uses the model alone."""
+    """Calls model(*inputs, **options) twice in evaluation mode, without a backward. Writes to
+    `path` the order in which the second call used the layers' parameters, with each layer's time in
+    a comment. The file is an order for DistributedOptimizer(..., model=model, order=path). A module
+    uses its parameters when it is called. An unused parameter is placed beside the nearest used
+    parameter of its module, with a warning. All workers must use the same file: let rank 0 write
+    it. Thread: one that uses the model alone."""
     uses = _Uses(model)
     modes = [(module, module.training) for module in model.modules()]
-    model.eval()  # Running means stay as they are.
+    model.eval()  # Running means stay unchanged.
     hooks = []
     try:
         with torch.enable_grad():  # Without it PyTorch's fast paths call no inner module.
