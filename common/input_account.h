@@ -37,7 +37,7 @@ class InputFeed {
  public:
   void delivered(std::uint64_t bytes) { delivered_.fetch_add(bytes, std::memory_order_relaxed); }
   void requested(Duration latency);
-  /// The consumer starts to wait for data, or has got some.
+  /// waits(): the consumer starts to wait for data. goes_on(): the consumer has received data.
   void waits(Time now);
   void goes_on(Time now);
   /// The reader's unlimited bytes in flight.

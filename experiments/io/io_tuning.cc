@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner on a device that is read in windows, and every setting in the long run.
+// Runs the tuner on a modelled device, one measurement window at a time. Measures the long-run rate
+// of every grid setting.
 #include "experiments/io/io_tuning.h"
 
 #include <algorithm>

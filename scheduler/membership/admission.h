@@ -71,7 +71,8 @@ class Admission {
   const Config& config_;
   std::uint32_t told_ = 0;  // Number of workers, as the members reported it.
   std::map<Place, Entry> entries_;
-  // Numbers of all workers so far: only the worker that had a number gets it again.
+  // Member ids of all workers so far, by node id. A member id is reused only by the same worker
+  // when that worker rejoins.
   std::map<NodeId, Rank> numbers_;
   NodeId next_node_ = 2;  // 1 is the scheduler.
 };

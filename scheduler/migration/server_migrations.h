@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ServerMigrations: server ranks that move to newly started processes, in a job without permanent
 // standbys. It decides which processes are started, tracks them, and answers the requesters. Pure:
-// views and the time go in.
+// the caller passes views and the current time.
 #pragma once
 
 #include <cstdint>

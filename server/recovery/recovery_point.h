@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RecoveryPoint: the round from which a failed server's part continues, from the reports of its
 // contributors. A worker is at most one round behind another, because it needs the value of a round
-// to begin the next. So either all have the last value, or those that have it can send it to the
-// others. Pure.
+// to begin the next. So either all workers have the last value, or workers with the last value can
+// send it to the other workers. Pure.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@ class ReplySender {
   /// Both must outlive this.
   ReplySender(Van& van, const WorkerLinks& workers) : van_(van), workers_(workers) {}
 
-  /// The part or its waiters have changed: answers waiters that are ready.
+  /// Replies to all waiters of `part` that are ready. Call after `part` or its list of waiters has
+  /// changed.
   void tell_ready(Part& part);
   /// Fails the waiters of a collected round that lacks a worker that has left: it can never finish.
   void check_absentee(Part& part);

@@ -14,7 +14,8 @@ using ConstSpans = std::vector<std::span<const std::byte>>;
 
 std::uint64_t size_of(const Spans& memory);
 std::uint64_t size_of(const ConstSpans& memory);
-/// Fills the piece from `offset` on. Both ends must be within the memory, here and below.
+/// Copies `piece.size()` bytes of `memory`, from `offset`, into `piece`. `memory` must contain the
+/// whole range; copy_into() requires the same.
 void copy_from(const ConstSpans& memory, std::uint64_t offset, std::span<std::byte> piece);
 /// Copies the piece into memory from `offset` on.
 void copy_into(const Spans& memory, std::uint64_t offset, std::span<const std::byte> piece);

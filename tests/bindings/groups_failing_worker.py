@@ -52,7 +52,8 @@ def be_late(group, is_late, pipe):
 
 
 def lose(group, who, pipe):
-    """Both peers fail; neither leaves before, because it would be lost, too."""
+    """The calls of both peers fail. Neither peer exits before the other peer's call has failed: an
+    early exit would count as a second failed worker."""
     error, _ = call(group, "first")
     assert isinstance(error, errors.PeerLost) and f"worker {who}" in str(error), error
     check_refused(group, errors.PeerLost)

@@ -29,7 +29,8 @@ def rows_for(giver, taker, kind, width=2):
 class AllToAll(unittest.TestCase):
 
     def check(self, kind, ranks, **options):
-        """Different numbers of rows, also none, among the workers of these ranks."""
+        """Checks alltoall() among the workers of `ranks`. Each pair of workers exchanges a
+        different number of rows, possibly zero."""
         rank = hvd.rank()
         mine = torch.cat([rows_for(rank, other, kind) for other in ranks])
         splits = [abs(rank - other) for other in ranks]

@@ -176,7 +176,8 @@ ENDINGS = {
     "def fails(): raise KeyError\nfails()": "by error",
     "sys.exit(3)": "well",
     "code.InteractiveInterpreter().runsource('1 / 0')": "well",
-    # As in test runners and shells of coroutines.
+    # Test runners and coroutine shells handle an exception and store the traceback in `sys`. The
+    # program then ends normally.
     "def run():\n"
     "    try: 1 / 0\n"
     "    except ArithmeticError: sys.last_type, _, sys.last_traceback = sys.exc_info()\n"

@@ -42,7 +42,8 @@ class Moved(unittest.TestCase):
     """Types that change after a module was wrapped."""
 
     def assert_exchanges(self, model, module):
-        """Backward leaves the mean, in two steps."""
+        """Checks in two successive steps that backward() sets the gradient to the mean over all
+        workers."""
         for _ in range(2):
             module.zero_grad()
             model(mine()).backward()

@@ -72,8 +72,8 @@ class Manifests(cluster.ClusterTest):
         self.assertEqual(printed, golden, f"if this is meant, write it to {GOLDEN}")
 
     def test_kubernetes_knows_every_field(self):
-        """Its models write back their input: an unknown field would be missing, and a field of
-        another type would be an error.
+        """The Kubernetes client's models serialise their input again. The output would lack an
+        unknown field; a field of the wrong type would raise an error.
         """
         client = kubernetes.client.ApiClient()
         for text in ("\n".join(self.example().lines),

@@ -239,7 +239,8 @@ def answer(peer, *, done=False, line=0, size=1):
 
 
 def workers():
-    """A mask of the dishonest steps, then actions."""
+    """Inputs for fuzz_worker. Byte 0 is a bit mask of the connection steps in which a fuzzed peer
+    violates the protocol; actions follow."""
     honest = b"\0"
     yield "push-pull", honest + worker_declare() + begin(0, 2) + answer(1) + answer(2) + answer(1)
     yield "push", honest + worker_declare() + begin(0, 0) + answer(1, done=True) + begin(0, 0)

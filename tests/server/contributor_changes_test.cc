@@ -70,7 +70,7 @@ TEST_F(ContributorChangesTest, PartsThatAreMadeLaterHaveRoundsOfThese) {
   EXPECT_TRUE(share(0, 1).has_value());
 }
 
-// ---- many parts that are late
+// ---- many parts with an update in flight
 
 // Many parts with an update in flight; each settles after a loss.
 class ManyLateParts {

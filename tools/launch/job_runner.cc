@@ -170,7 +170,7 @@ Command command_for(const JobMember& member, bool here, const Plan& plan,
                     const Seat& seat) {
   Command command = command_of(plan, member, ingredients.programs, rendezvous, seat,
                                here ? ingredients.inherited : portable(ingredients.inherited));
-  // The launchers of other nodes have the token already, and the network does not hide it.
+  // Other nodes' launchers have the token. Omit it from the command, which is sent unencrypted.
   const bool has_token = !here && ingredients.placement.via == Via::kNodes;
   if (has_token && value_of(command.environment, "STRETTO_JOB_TOKEN") == rendezvous.token) {
     command.environment.erase("STRETTO_JOB_TOKEN");

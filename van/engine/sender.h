@@ -44,7 +44,8 @@ class Sender {
   void rest(LinkId id);
   /// A new link carries the session: frames that the peer lacks are retransmitted first.
   void send_again(LinkId id);
-  /// The first frame on a link that resumes a session: it has no number in the session.
+  /// Sends the hello frame on a link that resumes a session. The hello frame has no sequence number
+  /// in the session.
   Transport::Sent greet(LinkId carrier, const Buffer& message, bool checksum);
   void writable(LinkId id);
   /// Queues a control frame with the acks of now, not of the time it leaves. Unknown links are

@@ -17,7 +17,7 @@ namespace stretto::fabric {
 /// Thread: loop.
 class Traffic {
  public:
-  /// It touches links that need a turn.
+  /// Traffic calls `links.touch()` for each link that needs work in a loop iteration.
   Traffic(const FabricOptions& options, FabricLinks& links) : options_(options), links_(links) {}
   ~Traffic() { shut(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowShare: this endpoint's share of the window of all endpoints of its user that send through
-// one interface. So urgency holds across processes.
+// WindowShare: this endpoint's fraction of the send window that all endpoints of one user have on
+// one network interface. The common window makes priorities hold across processes.
 #pragma once
 
 #include <limits>

@@ -30,7 +30,7 @@ class FrameTrace {
   void leaves() {
     if (on()) leaves_at_ = tracer_->now(clock_);
   }
-  /// The loop has read the clock, or is about to wait.
+  /// saw(): the loop has read the clock. rests(): the loop is about to wait.
   void saw(Time now) {
     if (on()) tracer_->saw(now);
   }

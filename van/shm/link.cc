@@ -284,7 +284,8 @@ Buffer Link::take(const Entry& entry, const RemoteArena::View& view) {
     if (!entry.is_inline()) line_->give_back(entry.slot);
     return copy;
   }
-  // Small payloads need a slot like large ones: kept payloads must leave most slots free.
+  // A small payload occupies a whole slot. Charge at least `most / kMostKept` bytes for each leased
+  // payload, so that most slots stay free.
   const std::size_t most = options_.max_copied_bytes / kKeptPart;
   const std::size_t cost = std::max<std::size_t>(entry.bytes, most / kMostKept);
   const bool may_last = line_->lease(cost) + cost <= most;

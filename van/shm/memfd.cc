@@ -18,7 +18,7 @@
 namespace stretto::shm {
 namespace {
 
-// Newer than the headers of the systems that we build on.
+// These constants are newer than the kernel headers of the supported build systems.
 constexpr unsigned kNoExecute = 0x0008U;  // MFD_NOEXEC_SEAL, Linux 6.3.
 constexpr int kFutureWrite = 0x0010;      // F_SEAL_FUTURE_WRITE, Linux 5.1.
 

@@ -14,7 +14,8 @@
 namespace stretto::shm {
 namespace {
 
-// Words of an entry: those before an inline payload, and those in use.
+// Number of 8-byte words of an entry: kWordsBefore counts the words before an inline payload,
+// words_of() all used words.
 constexpr std::size_t kWordsBefore = offsetof(Entry, payload) / 8;
 std::size_t words_of(const Entry& entry) {
   const std::size_t bytes = entry.is_inline() ? std::min<std::size_t>(entry.bytes, kMostInline) : 0;

@@ -23,7 +23,8 @@ class OutputBuffer {
   bool empty() const { return pieces_.empty(); }
   /// Messages not sent completely; a batch counts as one.
   std::size_t messages() const { return messages_; }
-  /// Submits what the socket takes now: 0, EAGAIN if some is left, or why the connection has ended.
+  /// Sends the bytes that the socket accepts without blocking. Returns 0 if no bytes remain, EAGAIN
+  /// if bytes remain, or the errno that ended the connection.
   int write(int descriptor);
   /// Drops everything.
   void clear();

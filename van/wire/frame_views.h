@@ -164,7 +164,8 @@ struct DoneFrame {
   }
 };
 
-/// What one end of a link reports with its credit.
+/// The fields of a credit frame: the receive window, the sender's scheduling delay, and the send
+/// time.
 struct CreditFrame {
   std::uint64_t grant = 0;  ///< Bytes that the receiver of this may have in flight; 0: no limit.
   std::uint64_t loop_wait_ns = 0;  ///< Scheduling delay of the sender's loop; 0: none, or unknown.

@@ -112,7 +112,7 @@ struct Header {
   std::uint64_t received = 0;
   std::uint64_t acked = 0;        ///< The receiver's applied pushes, cumulative.
   std::uint64_t own_applied = 0;  ///< value: the receiver's own rounds in it. up and down of
-                                  ///< of a send: its tag.
+                                  ///< a send: its tag.
   /// value: fastest minus slowest worker, in rounds. credit: send time, in microseconds of the
   /// sender's clock, modulo 2^32.
   std::uint32_t spread = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the batch to libzmq, and the frames that it refuses.
+// Submits batches to libzmq, and handles frames that libzmq rejects.
 #include "van/zmq/router_sender.h"
 
 #include <fmt/core.h>

@@ -42,7 +42,7 @@ class StepTracker {
     ways_.gate.tell_shards(*in);
     is_taken_in_ = true;
   }
-  /// Repeats a late worker's join progress to a restarted scheduler.
+  /// Re-announces a joining worker's progress to a restarted scheduler.
   void tell_again() const { entering_.tell_again(ways_.gate.tell_scheduler); }
   /// True once: the wait for admission has timed out.
   bool too_late() { return entering_.late(clock_.now()); }

@@ -30,7 +30,8 @@ StepPlan last_values(bool only_barriers) {
   return plan;
 }
 
-// A step of the modes without rounds that has its update in the values before it ends.
+// The plan of a step in a mode without rounds. The step ends after values that include the step's
+// update have arrived.
 StepPlan waiting_step(bool looks_ahead) {
   StepPlan plan;
   if (looks_ahead) plan = newest_values();

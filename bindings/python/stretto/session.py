@@ -340,7 +340,8 @@ class Session:
         self._scopes[scope.kind].add(scope.number)
 
     def barrier(self):
-        """Returns when every worker has called it as often as this worker."""
+        """Blocks until every worker has made its n-th call of barrier(), where n is this worker's
+        number of calls."""
         if not self.alone:
             self._beginning().barrier()
 

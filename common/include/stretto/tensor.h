@@ -70,9 +70,9 @@ Result<Exchange> exchange_named(std::string_view name);
 /// g the gradient (a contribution, with weight_decay * w added), t the number of updates so far,
 /// from 1; all element by element.
 enum class Rule : std::uint8_t {
-  /// sync: the sum of the round. Otherwise each contribution (eager: each round) is added to the
-  /// value. In the tensor's own type: each addition of f16 and bf16 is rounded, and infinite beyond
-  /// their range; integers wrap.
+  /// sync: the value is the sum of the round. eager: the round's sum is added to the value. Other
+  /// modes: each contribution is added. Additions use the tensor's type: f16 and bf16 results are
+  /// rounded and overflow to infinity; integers wrap.
   kSum = 1,
   /// sync: the sum divided by the number of workers. eager: this mean is added to the value
   /// (floating types). Other modes have no rounds. Correct if the sum exceeds the type's range: f16

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossUser: the program of a worker in an elastic job. It makes the plan's rounds as if no fault
-// could occur, and checks every value: the digits of a number identify its contributors.
+// LossUser: the program of a worker in an elastic job. The program contributes to the plan's rounds
+// as if no fault could occur, and checks every value: the digits of a number identify its
+// contributors.
 #pragma once
 
 #include <functional>

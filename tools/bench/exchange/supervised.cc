@@ -38,8 +38,8 @@ Status read_status(const Descriptor& pipe, int exit_status) {
   return {static_cast<Code>(bytes[0]), std::string(&bytes[1], static_cast<std::size_t>(got) - 1)};
 }
 
-// Processes started by the benchmark were killed with it and reparented to us. After this they have
-// ended, and no longer use what is cleaned up next.
+// Waits for the benchmark's child processes, which were killed with the benchmark and reparented to
+// this process. On return, no child uses the resources that the caller removes next.
 void await_orphans() {
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }

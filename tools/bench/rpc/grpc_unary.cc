@@ -36,7 +36,7 @@ class EchoService final : public Echo::CallbackService {
   }
 };
 
-// Ends when it is killed.
+// Serves echo calls until this process is killed.
 Status answer(const TellAddress& tell) {
   EchoService service;
   grpc::ServerBuilder builder;

@@ -90,7 +90,8 @@ int failure_of(const Descriptor& failure) {
   return got == sizeof error ? error : 0;
 }
 
-// Children of the program check by this name whether this process is still running.
+// Sets STRETTO_STARTED_BY to this process's unique name. Child processes use the name to check
+// whether this process is running.
 Variables with_starter(Variables variables) {
   variables["STRETTO_STARTED_BY"] = ParentProcess::own_name();
   return variables;

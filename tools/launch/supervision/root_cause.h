@@ -32,7 +32,8 @@ struct Verdict {
   std::string error_line() const;
 };
 
-/// The root cause according to the evidence; ok if all workers have succeeded.
+/// The root cause of the job's failure, derived from the exit records. Ok if all workers succeeded
+/// and no other failure counts.
 Verdict judge(const JobEvidence& evidence);
 /// The root cause of the first failure, even if the job did not fail by it.
 Verdict cause_of(const JobEvidence& evidence);

@@ -167,8 +167,8 @@ _numbers = itertools.count()
 
 
 def label_of(kind, name):
-    """The label that matches the workers' calls: calls of the same name, whatever their kind, so
-    that a difference is reported; without a name, calls of the same kind."""
+    """The label by which workers match their calls. Named calls match by name alone, so that a
+    mismatch of kinds is reported. Unnamed calls match by kind."""
     return f"horovod.{kind}.noname" if name is None else f"horovod.named.{name}"
 
 

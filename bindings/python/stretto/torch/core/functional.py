@@ -62,8 +62,8 @@ def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: i
 
 
 class Gather(torch.autograd.Function):
-    """The tensors of all workers. The gradient of each is the sum of all workers' gradients of
-    it."""
+    """All-gather. The gradient of a worker's tensor is the sum of all workers' gradients for that
+    tensor."""
 
     @staticmethod
     def forward(ctx, tensor, name):

@@ -44,8 +44,8 @@ class OnLoss:
             newcomers.begin_step(session.current())
 
     def scale(self, gradients, rule):
-        """Scales this worker's contribution to the reduction of all gradients by the rule: by its
-        samples in a mean."""
+        """For rule "mean", multiplies this worker's gradients by the sampler's weight (samples of
+        this worker / mean samples per worker). No effect for other rules."""
         if self._sampler is None or rule != "mean":
             return
         weight = self._sampler.weight()

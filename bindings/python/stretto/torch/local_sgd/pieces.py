@@ -173,7 +173,7 @@ class Piece:
 
 
 class Way:
-    """How pieces are exchanged and applied.
+    """Strategy for the exchange and the outer update of model fragments.
 
     rule         an outer.Rule
     overlap      means are waited for a round later
