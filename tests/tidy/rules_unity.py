@@ -24,7 +24,8 @@ def _unit(path):
 
 def _parameters(text):
     """The types of a function's parameters, as far as they tell overloads apart."""
-    words = re.sub(r"\s+", " ", text.strip("()"))
+    # A call with a value takes `const T&` as well as `T`, so the two are one.
+    words = re.sub(r"\bconst |&", "", re.sub(r"\s+", " ", text.strip("()")))
     return tuple(re.sub(r" ?\b\w+( = .*)?$", "", word.strip()) for word in words.split(","))
 
 

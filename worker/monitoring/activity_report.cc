@@ -30,22 +30,22 @@ std::uint64_t page_reads() {
 }  // namespace
 
 control::Activity ActivityReport::at(Time now, control::Activity known, Time oldest) {
-  using Place = control::Activity::Place;
+  using CallPlace = control::Activity::Place;
   const WaitingThreads::Look callers = callers_ ? callers_->look() : WaitingThreads::Look{};
   const bool comes_and_goes = callers.waits != std::exchange(waits_, callers.waits);
   const bool polls = comes_and_goes && oldest != Time();  // By waits with short limits.
-  const Place place = pauses_->ending()      ? Place::kEnding
-                      : callers.any || polls ? Place::kInCall
-                                             : Place::kOutside;
+  const CallPlace place = pauses_->ending()      ? CallPlace::kEnding
+                          : callers.any || polls ? CallPlace::kInCall
+                                                 : CallPlace::kOutside;
   if (place != std::exchange(place_, place) || comes_and_goes || since_ == Time()) since_ = now;
   known.place = place;
   known.age = now - since_;
-  if (place == Place::kInCall && oldest != Time()) known.age = now - oldest;
+  if (place == CallPlace::kInCall && oldest != Time()) known.age = now - oldest;
   known.pause = pauses_->latest();
   if (callers_ == nullptr) return known;
   known.cpu = processor_time();
   known.page_reads = page_reads();
-  if (place != Place::kInCall && known.age >= kWorthALook) {
+  if (place != CallPlace::kInCall && known.age >= kWorthALook) {
     ThreadState rest = rest_of_thread(callers.last);
     // If it has ended: the main thread, whose id is the process's.
     if (rest.rest == control::Activity::Rest::kUnknown) rest = rest_of_thread(::getpid());

@@ -12,7 +12,7 @@
 namespace stretto::launch {
 namespace {
 
-Status unusable(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
+Status invalid_argument(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Result<Joining> joining_from(std::span<const std::string> words, const Variables
                              const std::vector<KnownJob>& jobs) {
   const std::size_t program = words.size() > 1 && words[1] == "--" ? 2 : 1;
   if (words.empty() || words.size() <= program || !check_address(words[0]).ok()) {
-    return unusable(
+    return invalid_argument(
         fmt::format("join is followed by '{}', wanted HOST:PORT of the job's scheduler, "
                     "as stretto-top shows it, and PROGRAM: stretto-launch join "
                     "node1:9000 -- python3 train.py; or, for servers: stretto-launch join "
@@ -31,7 +31,7 @@ Result<Joining> joining_from(std::span<const std::string> words, const Variables
   const auto known = std::ranges::find(jobs, scheduler, &KnownJob::scheduler);
   const auto set = inherited.find("STRETTO_JOB_TOKEN");
   if (set == inherited.end() && known == jobs.end()) {
-    return unusable(
+    return invalid_argument(
         fmt::format("the token of the job at {} is not known here: set STRETTO_JOB_TOKEN "
                     "to what the job has, or run this on the host of its launcher, as "
                     "the same user",
